@@ -1,0 +1,22 @@
+# Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+# Debian packages first (tools/setup.sh installs them); other users get the same libraries by FetchContent.
+include(FetchContent)
+set(FETCHCONTENT_TRY_FIND_PACKAGE_MODE ALWAYS)
+
+FetchContent_Declare(fmt GIT_REPOSITORY https://github.com/fmtlib/fmt GIT_TAG 9.1.0 FIND_PACKAGE_ARGS NAMES fmt)
+FetchContent_Declare(nlohmann_json GIT_REPOSITORY https://github.com/nlohmann/json GIT_TAG v3.11.2 FIND_PACKAGE_ARGS NAMES nlohmann_json)
+FetchContent_Declare(tomlplusplus GIT_REPOSITORY https://github.com/marzer/tomlplusplus GIT_TAG v3.3.0 FIND_PACKAGE_ARGS NAMES tomlplusplus)
+FetchContent_Declare(CLI11 GIT_REPOSITORY https://github.com/CLIUtils/CLI11 GIT_TAG v2.1.2 FIND_PACKAGE_ARGS NAMES CLI11)
+FetchContent_MakeAvailable(fmt nlohmann_json tomlplusplus CLI11)
+if(SHARDPROOF_TESTS)
+  FetchContent_Declare(doctest GIT_REPOSITORY https://github.com/doctest/doctest GIT_TAG v2.4.9 FIND_PACKAGE_ARGS NAMES doctest)
+  FetchContent_MakeAvailable(doctest)
+endif()
+find_package(ZLIB REQUIRED)
+# Arb became part of FLINT 3; on FLINT 2 (Debian 12) it is a library of its own.
+find_library(FLINT_LIBRARY flint REQUIRED)
+find_library(ARB_LIBRARY NAMES flint-arb arb)
+set(FLINT_LIBRARIES ${FLINT_LIBRARY})
+if(ARB_LIBRARY)
+  list(PREPEND FLINT_LIBRARIES ${ARB_LIBRARY})
+endif()

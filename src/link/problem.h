@@ -1,0 +1,80 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// The linked problem: the sequential program and all ranks in one graph without collectives, over common free inputs.
+//
+// How: every sequential input is a free Input node, and each rank's input is a view of it (slice, blocks, padding) as its placement
+// says; under Partial and free terms it is the other way round: the ranks' inputs are free and the sequential one is their sum or term.
+// all_reduce becomes one n-ary Map, all_gather a Concat, reduce_scatter a Slice of the Map, permute/send/recv an edge, RankId a Const. A claim
+// about an output is then a list of pairs of nodes that must be equal (goals), also made of views. So the prover, the interpreter and
+// the checker know nothing of ranks.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/program.h"
+#include "ir/graph.h"
+#include "manifest/manifest.h"
+#include "util/result.h"
+
+namespace shardproof::link {
+
+constexpr int kSequential = -1;
+constexpr int kShared = -2;   // nodes made by the linker: relation, goals
+
+// Integer or sign facts on free inputs, from the manifest, resolved to nodes.
+struct Fact {
+  ir::NodeId input = ir::kNoNode;
+  manifest::Fact fact;
+};
+
+struct Output {
+  std::string name;                    // as the answer names it
+  std::string label;
+  manifest::Role role = manifest::Role::None;
+  std::string fqn;
+  bool checked = true;                 // false: UNCHECKED
+  ir::NodeId sequential = ir::kNoNode;
+  std::vector<ir::NodeId> distributed; // per rank, kNoNode: this rank has none
+  std::vector<std::string> distributed_names;   // per rank
+  manifest::Placement expect;          // Kind::Any: the finite set
+  bool expect_stated = false;          // written in the manifest, not a default
+  std::optional<manifest::Placement> natural;   // a gradient's parameter placement, to warn when a stated Partial differs from it
+  std::optional<std::string> blocked;  // communication that cannot complete prevents this output: why
+};
+
+// Communication that cannot complete, or collectives whose ranks disagree.
+struct CommunicationFault {
+  std::string kind;                    // "would-hang" or "mismatched-collective"
+  std::string explanation;
+  struct Site { int rank; ir::NodeId node; std::string node_name, op, file; int line; };
+  std::vector<Site> sites;             // both call sites, and what each rank waits for
+};
+
+struct Problem {
+  manifest::Mesh mesh;
+  ir::Graph graph;
+  std::vector<int16_t> side;           // per node: rank, kSequential or kShared
+  std::vector<ir::NodeId> free_inputs; // Input nodes that a witness gives values to
+  std::vector<Fact> facts;
+  std::vector<Output> outputs;
+  std::vector<CommunicationFault> faults;
+  std::vector<std::string> assumptions, warnings;
+  std::vector<std::string> files;      // every file read, for hashes: sequential first, then distributed in order of first use
+  size_t sequential_operators = 0, distributed_operators = 0;   // operators as written, before lowering
+  std::vector<std::string> opaque_reasons;   // parallel to opaque_nodes
+  std::vector<ir::NodeId> opaque_nodes;      // operators without lowering
+
+  // The finite set of placements that `any` stands for, in the order of preference of MANIFEST.md section 4.
+  std::vector<manifest::Placement> any_candidates(const Output& output) const;
+  // Pairs that must be equal for `output` to have `placement`; nullopt where shapes alone refute it. Appends view nodes to graph.
+  std::optional<std::vector<std::pair<ir::NodeId, ir::NodeId>>> goals(const Output& output, const manifest::Placement& placement);
+};
+
+Result<Problem> link(const manifest::Manifest& manifest);   // reads and lowers the files, too
+
+// For tests and tools: link programs that are already lowered.
+Result<Problem> link(const manifest::Manifest& manifest, std::vector<frontend::Program> sequential,
+                     std::vector<std::vector<frontend::Program>> per_rank);
+
+}  // namespace shardproof::link

@@ -1,0 +1,18 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Programs as written -> core operators. An operator that has no lowering becomes Opaque and is listed in Program::unsupported; it is
+// never dropped. In-place operators, out= forms and views of mutated tensors are made functional here.
+#pragma once
+
+#include "frontend/fx/module.h"
+#include "frontend/hlo/module.h"
+#include "frontend/program.h"
+
+namespace shardproof::lower {
+
+// `kernels`: names and contracts of custom operators come from data files (kernels/*.json, see docs/kernels.md).
+Result<frontend::Program> lower_fx(const fx::Module& module, const frontend::ConstantSource& constants);
+
+// `partitions`, `replicas`: sizes to use where the module states none (from the manifest's mesh).
+Result<frontend::Program> lower_hlo(const hlo::Module& module, const frontend::ConstantSource& constants);
+
+}  // namespace shardproof::lower

@@ -1,0 +1,42 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Proves that two nodes of a linked problem are equal for all inputs, by computing the same normal form for both (docs/design.md).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "link/problem.h"
+
+namespace shardproof::prove {
+
+struct Limits {
+  double seconds = 0;        // 0: none
+  uint64_t bytes = 0;        // 0: none
+};
+
+class Prover {
+ public:
+  explicit Prover(const link::Problem& problem, Limits limits = {});
+  ~Prover();
+  Prover(const Prover&) = delete;
+  Prover& operator=(const Prover&) = delete;
+
+  enum class Answer : uint8_t { Equal, NotProved };
+  // Appending nodes to problem.graph between calls is fine.
+  Answer equal(ir::NodeId x, ir::NodeId y);
+
+  // Why the last call did not succeed: "missing-lemma", "unsupported-operator", "budget" and words for a person.
+  const std::string& reason() const;
+  const std::string& detail() const;
+  std::vector<std::string> assumptions() const;   // used by the proofs so far, each once
+  struct Stats { uint64_t local_problems = 0, distinct_local_problems = 0, lemma_applications = 0; };
+  Stats stats() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace shardproof::prove
