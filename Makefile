@@ -1,0 +1,53 @@
+# Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+# `make demo` and `make test` do all set-up themselves. PRESET chooses the build (CMakePresets.json).
+PRESET ?= release
+BUILD := build/$(PRESET)
+PY := .venv/bin/python
+# A build of many files swaps on small machines: at most four at once unless told otherwise.
+JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && echo 4 || echo $$n)
+LAUNCHER = $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+export SHARDPROOF := $(abspath $(BUILD)/shardproof)
+
+.PHONY: all setup build demo test test-cpp test-python format lint docs clean
+all: build
+
+setup:
+	@tools/setup.sh
+
+build: setup | build-folder
+	@cmake --preset $(PRESET) $(LAUNCHER) >$(BUILD).configure.log 2>&1 || { cat $(BUILD).configure.log; exit 1; }
+	@cmake --build --preset $(PRESET) -j $(JOBS)
+
+demo: build
+	@examples/demo.sh
+
+test: build test-cpp test-python
+
+test-cpp: build
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) --output-junit junit.xml
+
+test-python: build
+	@tools/setup.sh --capture
+	@$(PY) -m pytest -q --junitxml=$(BUILD)/pytest.xml tests
+
+format:
+	@git ls-files '*.h' '*.cpp' | xargs -r clang-format -i
+	@$(PY) -m ruff format python tests tools examples
+	@$(PY) -m ruff check -q --fix python tests tools examples
+
+lint: setup
+	@$(PY) tools/check_includes.py
+	@$(PY) tools/check_files.py
+	@$(PY) -m ruff check python tests tools examples
+	@$(PY) -m ruff format --check -q python tests tools examples
+	@$(PY) -m mypy
+
+docs: setup
+	@$(PY) tools/build_docs.py
+
+.PHONY: build-folder
+build-folder:
+	@mkdir -p build
+
+clean:
+	rm -rf build
