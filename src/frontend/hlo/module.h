@@ -21,6 +21,7 @@ struct Type {
   ir::DType dtype = ir::DType::Invalid;
   ir::Shape shape;
   std::vector<Type> elements;        // tuple
+  std::string_view float_format;     // exact name of a 4- or 8-bit float type ("f8e4m3fn"; static storage), else empty
 };
 
 struct ReplicaGroups {
@@ -73,7 +74,9 @@ struct Instruction {
   // sdy.manual_computation / GlobalToLocalShape / SPMDFullToShardShape: opcode "manual-computation" with these, body in `called`
   std::vector<std::string> in_shardings, out_shardings, manual_axes;
   std::shared_ptr<const std::vector<ir::Literal>> literal;           // constant, row-major; one element = splat of any size
-  std::vector<std::pair<std::string, std::string>> other;            // attributes kept verbatim, sorted by name
+  // Attributes kept verbatim, sorted by name. Frontend attributes are here too, each as "frontend_attributes.<key>" with escapes resolved.
+  // A constant whose value is not stated has no `literal` and the entry {"constant", "{...}"}; so have complex and tuple constants, with their text.
+  std::vector<std::pair<std::string, std::string>> other;
   // --- where it comes from
   std::string op_name;                                               // metadata op_name
   std::shared_ptr<const std::string> file;
@@ -94,7 +97,9 @@ struct Module {
   std::vector<Computation> computations;
   uint32_t entry = 0;
   int64_t num_partitions = 0, replica_count = 0;
-  bool is_spmd = false;                                              // after partitioning (num_partitions stated and local shapes)
+  // Per-device shapes: collectives or partition-id occur outside shard_map regions, or partitions are stated and only parameters have
+  // shardings. False for global shapes and for one-device programs. HLO text does not say it outright: link decides by the shapes.
+  bool is_spmd = false;
   std::vector<frontend::Mesh> meshes;
   std::vector<frontend::StatedSharding> parameter_shardings;         // spmd_parameters_shardings / argument attributes
   std::vector<frontend::StatedSharding> output_shardings;            // spmd_output_sharding / result attributes
