@@ -27,7 +27,9 @@ def count(report: pathlib.Path) -> tuple[int, int, int]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("reports", nargs="*", type=pathlib.Path)
-    parser.add_argument("--steps", nargs=2, type=int, default=(0, 0), metavar=("PASSED", "FAILED"), help="steps that write no report")
+    parser.add_argument(
+        "--steps", nargs=2, type=int, default=(0, 0), metavar=("PASSED", "FAILED"), help="steps that write no report"
+    )
     args = parser.parse_args()
     passed, failed, skipped = args.steps[0], args.steps[1], 0
     for report in args.reports:

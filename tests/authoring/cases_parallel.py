@@ -1,0 +1,480 @@
+# Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+"""Vocabulary, attention, context, expert and pipeline parallelism, and communication that cannot complete."""
+
+import math
+
+import torch
+
+from golden import Tensor, all_gather, all_reduce, all_to_all, case, reduce_scatter, variant
+
+F = torch.nn.functional
+TP2 = {"tp": 2}
+OUT = {"out": {"expect": "Replicate"}}
+I64 = torch.int64
+
+
+# --- vocabulary-parallel embedding: 8 rows, 4 a rank; rows of other ranks give zeros
+def embed(rank, tokens, table, first=None, masked=True):
+    first = rank * 4 if first is None else first
+    outside = (tokens < first) | (tokens >= first + 4)
+    local = torch.where(outside, torch.zeros_like(tokens), tokens - first)
+    out = F.embedding(local, table)
+    return all_reduce(torch.where(outside.unsqueeze(-1), 0.0, out) if masked else out)
+
+
+vocab = case(
+    "vocab_parallel_embedding",
+    seq=lambda tokens, table: F.embedding(tokens, table),
+    dist=lambda rank, tokens, table: embed(rank, tokens, table),
+    inputs={"tokens": Tensor((3, 5), dtype=I64, high=8), "table": Tensor((8, 4), "Shard(0)@tp")},
+    outputs=OUT,
+    mesh=TP2,
+    manifest={"facts": ["tokens in [0, 8)"]},
+    verdict="PROVED",
+    why="Each token is in the range of exactly one rank; the others add zeros.",
+)
+variant(
+    vocab,
+    "no_mask",
+    dist=lambda rank, tokens, table: embed(rank, tokens, table, masked=False),
+    kind="missing-embedding-mask",
+    why="The other rank adds its row 0.",
+)
+variant(
+    vocab,
+    "off_by_one",
+    dist=lambda rank, tokens, table: embed(rank, tokens, table, first=rank * 3),
+    why="Rank 1 takes its rows for tokens 3 to 6.",
+)
+
+
+# --- cross entropy over a vocabulary cut by tp
+def parallel_ce(rank, logits, labels, reduce_sum=True, width=4):
+    top = all_reduce(logits.amax(-1), "max")
+    shifted = logits - top.unsqueeze(-1)
+    total = torch.exp(shifted).sum(-1)
+    total = all_reduce(total) if reduce_sum else total
+    first = rank * width
+    outside = (labels < first) | (labels >= first + 4)
+    local = torch.where(outside, torch.zeros_like(labels), labels - first)
+    picked = torch.gather(shifted, 1, local.unsqueeze(-1)).squeeze(-1)
+    picked = all_reduce(torch.where(outside, 0.0, picked))
+    return (torch.log(total) - picked).mean()
+
+
+ce = case(
+    "vocab_parallel_cross_entropy",
+    seq=lambda logits, labels: F.cross_entropy(logits, labels),
+    dist=lambda rank, logits, labels: parallel_ce(rank, logits, labels),
+    inputs={"logits": Tensor((5, 8), "Shard(1)@tp"), "labels": Tensor((5,), dtype=I64, high=8)},
+    outputs={"loss": {"role": "loss"}},
+    mesh=TP2,
+    manifest={"facts": ["labels in [0, 8)"]},
+    verdict="PROVED",
+    why="log-sum-exp is invariant under the shift by the global maximum, and its sum is cut by ranks; one rank holds each label's logit.",
+)
+variant(
+    ce,
+    "no_sum_reduce",
+    dist=lambda rank, logits, labels: parallel_ce(rank, logits, labels, reduce_sum=False),
+    why="The normaliser of each rank is that of its half of the vocabulary.",
+)
+variant(
+    ce,
+    "offset",
+    dist=lambda rank, logits, labels: parallel_ce(rank, logits, labels, width=3),
+    kind="vocab-shard-offset",
+    why="Rank 1 believes to hold columns 3 to 6.",
+)
+
+
+# --- attention with heads cut by tp
+def attention(q, k, v, heads, scale, causal=False):
+    s = q.shape[0]
+    q, k, v = (t.view(s, heads, -1).transpose(0, 1) for t in (q, k, v))
+    scores = q @ k.transpose(1, 2) * scale
+    if causal:
+        scores = scores.masked_fill(torch.ones(s, s, dtype=torch.bool).triu(1), -math.inf)
+    return (torch.softmax(scores, -1) @ v).transpose(0, 1).reshape(s, -1)
+
+
+heads = case(
+    "attention_heads_tp2",
+    seq=lambda x, wq, wk, wv, wo: attention(x @ wq, x @ wk, x @ wv, 4, 0.5, True) @ wo,
+    dist=lambda rank, x, wq, wk, wv, wo: all_reduce(attention(x @ wq, x @ wk, x @ wv, 2, 0.5, True) @ wo),
+    inputs={
+        "x": Tensor((5, 8)),
+        **{n: Tensor((8, 16), "Shard(1)@tp") for n in ("wq", "wk", "wv")},
+        "wo": Tensor((16, 8), "Shard(0)@tp"),
+    },
+    outputs=OUT,
+    mesh=TP2,
+    verdict="PROVED",
+    why="Heads do not mix before the output projection, which is row-parallel.",
+)
+variant(
+    heads,
+    "scale",
+    dist=lambda rank, x, wq, wk, wv, wo: all_reduce(attention(x @ wq, x @ wk, x @ wv, 2, 1 / math.sqrt(8), True) @ wo),
+    why="Scaled by the local hidden size instead of the head size.",
+)
+variant(
+    heads,
+    "not_causal",
+    dist=lambda rank, x, wq, wk, wv, wo: all_reduce(attention(x @ wq, x @ wk, x @ wv, 2, 0.5) @ wo),
+    why="The ranks attend to later positions.",
+)
+variant(
+    heads,
+    "two_by_eight",
+    dist=lambda rank, x, wq, wk, wv, wo: all_reduce(attention(x @ wq, x @ wk, x @ wv, 1, 0.5, True) @ wo),
+    why="One head of size 8 on each rank instead of two of size 4.",
+)
+
+
+# --- softmax over a dimension that is cut: log-sum-exp merge
+def merge(rank, s, v, rescale=True):
+    top = s.amax(-1, keepdim=True)
+    p = torch.exp(s - top)
+    if rescale:
+        shift = torch.exp(top - all_reduce(top, "max"))
+        return all_reduce(p @ v * shift) / all_reduce(p.sum(-1, keepdim=True) * shift)
+    return all_reduce(p @ v) / all_reduce(p.sum(-1, keepdim=True))
+
+
+lse = case(
+    "softmax_over_cut_keys",
+    seq=lambda s, v: torch.softmax(s, -1) @ v,
+    dist=lambda rank, s, v: merge(rank, s, v),
+    inputs={"s": Tensor((4, 6), "Shard(1)@cp"), "v": Tensor((6, 3), "Shard(0)@cp")},
+    outputs=OUT,
+    mesh={"cp": 2},
+    verdict="PROVED",
+    why="Both sums are brought to the common maximum before they are added.",
+)
+variant(
+    lse,
+    "no_rescale",
+    dist=lambda rank, s, v: merge(rank, s, v, rescale=False),
+    kind="lse-merge",
+    why="Sums shifted by different maxima are added.",
+)
+
+
+# --- positions in zigzag order: of 4 chunks rank r holds r and 3-r
+def positions(rank, x, order):
+    return x * torch.cat([torch.arange(c * 2, c * 2 + 2) for c in order]).to(x.dtype).unsqueeze(-1)
+
+
+zigzag = case(
+    "zigzag_positions",
+    seq=lambda x: x * torch.arange(8).to(x.dtype).unsqueeze(-1),
+    dist=lambda rank, x: positions(rank, x, [rank, 3 - rank]),
+    inputs={"x": Tensor((8, 3), {"shard": 0, "axis": "cp", "order": "zigzag"})},
+    outputs={"out": {"expect": {"shard": 0, "axis": "cp", "order": "zigzag"}}},
+    mesh={"cp": 2},
+    verdict="PROVED",
+    why="Positions follow the chunks that the rank holds.",
+)
+variant(
+    zigzag,
+    "contiguous_positions",
+    dist=lambda rank, x: positions(rank, x, [2 * rank, 2 * rank + 1]),
+    kind="zigzag-order",
+    why="Positions count as if the ranks held contiguous halves.",
+)
+variant(
+    zigzag,
+    "explicit_chunks",
+    verdict="PROVED",
+    inputs={"x": Tensor((8, 3), {"shard": 0, "axis": "cp", "chunks": [[0, 3], [1, 2]]})},
+    why="Zigzag over two ranks is this list of chunks.",
+)
+
+# --- causal mask of a cut sequence
+mask = case(
+    "causal_mask_offset",
+    seq=lambda s: torch.where(torch.arange(6).unsqueeze(1) >= torch.arange(6), s, 0.0),
+    dist=lambda rank, s: torch.where((torch.arange(3) + 3 * rank).unsqueeze(1) >= torch.arange(6), s, 0.0),
+    inputs={"s": Tensor((6, 6), "Shard(0)@cp")},
+    outputs={"out": {"expect": "Shard(0)@cp"}},
+    mesh={"cp": 2},
+    verdict="PROVED",
+    why="A rank's rows start at 3 times its rank.",
+)
+variant(
+    mask,
+    "no_offset",
+    dist=lambda rank, s: torch.where(torch.arange(3).unsqueeze(1) >= torch.arange(6), s, 0.0),
+    kind="cp-attention-mask",
+    why="Every rank masks as if its rows were the first.",
+)
+
+# --- a ring step: each rank gets the block of its left neighbour
+ring = case(
+    "ring_rotation",
+    seq=lambda x, w: torch.cat([x[6:], x[:6]]) * w,
+    dist=lambda rank, x, w: (
+        all_to_all(
+            x, [2 if s == (rank - 1) % 4 else 0 for s in range(4)], [2 if d == (rank + 1) % 4 else 0 for d in range(4)]
+        )
+        * w
+    ),
+    inputs={"x": Tensor((8, 3), "Shard(0)@cp"), "w": Tensor((3,))},
+    outputs={"out": {"expect": "Shard(0)@cp"}},
+    mesh={"cp": 4},
+    verdict="PROVED",
+    why="Rank r receives the rows of rank r-1, which is the rotation by one block.",
+)
+variant(
+    ring,
+    "other_way",
+    dist=lambda rank, x, w: (
+        all_to_all(
+            x, [2 if s == (rank + 1) % 4 else 0 for s in range(4)], [2 if d == (rank - 1) % 4 else 0 for d in range(4)]
+        )
+        * w
+    ),
+    kind="ppermute-direction",
+    why="The ring turns the other way.",
+)
+variant(
+    ring,
+    "splits_disagree",
+    dist=lambda rank, x, w: (
+        all_to_all(
+            x, [2 if s == (rank - 1) % 4 else 0 for s in range(4)], [2 if d == (rank - 1) % 4 else 0 for d in range(4)]
+        )
+        * w
+    ),
+    kind="mismatched-collective",
+    numeric=False,
+    why="What rank 0 sends to rank 3, rank 3 does not expect: the exchange cannot be carried out.",
+)
+
+# --- Ulysses: rows cut -> heads cut by one all-to-all
+ulysses = case(
+    "all_to_all_rows_to_columns",
+    seq=lambda x: torch.cumsum(x, 0),
+    dist=lambda rank, x: torch.cumsum(all_to_all(torch.cat(x.chunk(2, 1)), [4, 4], [4, 4]), 0),
+    inputs={"x": Tensor((8, 6), "Shard(0)@cp")},
+    outputs={"out": {"expect": "Shard(1)@cp"}},
+    mesh={"cp": 2},
+    verdict="PROVED",
+    why="Each rank sends the other's columns and receives all rows of its own, in order; the running sum along rows is then local.",
+)
+variant(
+    ulysses,
+    "not_exchanged",
+    dist=lambda rank, x: torch.cumsum(all_gather(x, 2)[:, :3], 0),
+    kind="all-to-all-layout",
+    why="Every rank takes the first columns.",
+)
+
+# --- running sum over a cut dimension
+scan = case(
+    "cumsum_over_shards",
+    seq=lambda x: torch.cumsum(x, 0),
+    dist=lambda rank, x: torch.cumsum(x, 0) + all_gather(x.sum(0, keepdim=True), 2)[:rank].sum(0, keepdim=True),
+    inputs={"x": Tensor((8, 3), "Shard(0)@cp")},
+    outputs={"out": {"expect": "Shard(0)@cp"}},
+    mesh={"cp": 2},
+    verdict="PROVED",
+    accept=["UNKNOWN"],
+    why="A rank adds the totals of the ranks before it.",
+)
+variant(scan, "no_offset", dist=lambda rank, x: torch.cumsum(x, 0), why="Every rank starts from zero.")
+
+
+# --- experts: two, one on each rank, tokens replicated
+def expert(x, w, p):
+    return torch.relu(x @ w) * p
+
+
+moe = case(
+    "experts_replicated_tokens",
+    seq=lambda x, r, w0, w1: (
+        expert(x, w0, torch.softmax(x @ r, -1)[:, 0:1]) + expert(x, w1, torch.softmax(x @ r, -1)[:, 1:2])
+    ),
+    dist=lambda rank, x, r, *w: all_reduce(expert(x, w[0], torch.softmax(x @ r, -1)[:, rank : rank + 1])),
+    inputs={
+        "x": Tensor((5, 4)),
+        "r": Tensor((4, 2)),
+        "w0": Tensor((4, 4), "On(0)@ep"),
+        "w1": Tensor((4, 4), "On(1)@ep"),
+    },
+    outputs=OUT,
+    mesh={"ep": 2},
+    verdict="PROVED",
+    why="Each rank adds its expert's output, weighted by the router's probability for that expert.",
+)
+variant(
+    moe,
+    "weights_swapped",
+    dist=lambda rank, x, r, *w: all_reduce(expert(x, w[0], torch.softmax(x @ r, -1)[:, 1 - rank : 2 - rank])),
+    why="Each expert gets the other's weight.",
+)
+
+
+# --- experts by capacity: every rank has 2 slots for each expert, exchanged there and back
+def dispatch(rank, x, w, back=True):
+    y = torch.relu(all_to_all(x, [2, 2], [2, 2]) @ w[0])
+    return all_to_all(y, [2, 2], [2, 2]) if back else y
+
+
+capacity = case(
+    "expert_all_to_all",
+    seq=lambda x, w: (
+        torch.relu(torch.bmm(x.view(2, 2, 2, 3).transpose(0, 1).reshape(2, 4, 3), w))
+        .view(2, 2, 2, 3)
+        .transpose(0, 1)
+        .reshape(8, 3)
+    ),
+    dist=lambda rank, x, w: dispatch(rank, x, w),
+    inputs={"x": Tensor((8, 3), "Shard(0)@ep"), "w": Tensor((2, 3, 3), "Shard(0)@ep")},
+    outputs={"out": {"expect": "Shard(0)@ep"}},
+    mesh={"ep": 2},
+    verdict="PROVED",
+    why="A rank's first two rows go to expert 0 and its last two to expert 1, and come back to where they were.",
+)
+variant(
+    capacity,
+    "no_return",
+    dist=lambda rank, x, w: dispatch(rank, x, w, back=False),
+    why="The rows stay at their experts.",
+)
+
+# --- pipeline stages with send and receive
+SEND, RECV, WAIT = (
+    torch.ops._c10d_functional.isend,
+    torch.ops._c10d_functional.irecv,
+    torch.ops._c10d_functional.wait_tensor,
+)
+
+
+def stage0(x, w, order):
+    for tag, part in enumerate(order(x.chunk(2))):
+        WAIT(SEND(torch.tanh(part @ w), 1, tag, "0"))
+    return ()
+
+
+def stage1(w, tags=(0, 1)):
+    return torch.cat([WAIT(RECV(torch.empty(2, 3), 0, tag, "0")) @ w for tag in tags])
+
+
+pipeline = case(
+    "pipeline_two_stages",
+    seq=lambda x, w0, w1: torch.tanh(x @ w0) @ w1,
+    dist=lambda rank, *a: stage0(*a, lambda p: p) if rank == 0 else stage1(*a),
+    inputs={"x": Tensor((4, 3), "On(0)@pp"), "w0": Tensor((3, 3), "On(0)@pp"), "w1": Tensor((3, 3), "On(1)@pp")},
+    outputs={"out": {"dist": [None, "out"], "expect": "On(1)@pp"}},
+    mesh={"pp": 2},
+    verdict="PROVED",
+    why="Two microbatches pass the stages in order and are joined in order.",
+)
+variant(
+    pipeline,
+    "microbatches_swapped",
+    dist=lambda rank, *a: stage0(*a, lambda p: p) if rank == 0 else stage1(*a, tags=(1, 0)),
+    kind="pipeline-schedule",
+    why="The second stage joins the microbatches in the wrong order.",
+)
+variant(
+    pipeline,
+    "missing_send",
+    dist=lambda rank, *a: stage0(*a, lambda p: p[:1]) if rank == 0 else stage1(*a),
+    kind="would-hang",
+    numeric=False,
+    why="The second stage waits for a message that nobody sends.",
+)
+
+
+# --- communication that cannot complete
+def two_collectives(rank, x, swapped):
+    if swapped and rank == 1:
+        total = reduce_scatter(x, 2)
+        return all_reduce(x) + all_gather(total, 2)
+    return all_reduce(x) + all_gather(reduce_scatter(x, 2), 2)
+
+
+order = case(
+    "collective_order",
+    seq=lambda x: 4 * x,
+    dist=lambda rank, x: two_collectives(rank, x, False),
+    inputs={"x": Tensor((4, 3))},
+    outputs=OUT,
+    mesh=TP2,
+    verdict="PROVED",
+    why="Both ranks add twice the input, by two routes.",
+)
+variant(
+    order,
+    "swapped",
+    dist=lambda rank, x: two_collectives(rank, x, True),
+    kind="mismatched-collective",
+    numeric=False,
+    why="Rank 0 stands at an all-reduce while rank 1 stands at a reduce-scatter of the same group.",
+)
+variant(
+    order,
+    "one_rank_skips",
+    dist=lambda rank, x: all_reduce(x) + (all_reduce(x) if rank == 0 else 2 * x),
+    kind="would-hang",
+    numeric=False,
+    why="Rank 0 waits in a second all-reduce that rank 1 never enters.",
+)
+variant(
+    order,
+    "shapes",
+    dist=lambda rank, x: 2 * all_reduce(x if rank == 0 else x.reshape(-1)).view(4, 3),
+    kind="mismatched-collective",
+    numeric=False,
+    accept=["PROVED"],
+    why="The ranks' tensors have one size and different shapes: the contract counts that as a disagreement.",
+)
+
+# --- convolution
+conv = case(
+    "convolution_channels",
+    seq=lambda x, w: F.conv2d(x, w, padding=1),
+    dist=lambda rank, x, w: all_reduce(F.conv2d(x, w, padding=1)),
+    inputs={"x": Tensor((2, 4, 5, 5), "Shard(1)@tp"), "w": Tensor((3, 4, 3, 3), "Shard(1)@tp")},
+    outputs=OUT,
+    mesh=TP2,
+    verdict="PROVED",
+    why="A convolution sums over input channels.",
+)
+variant(
+    conv,
+    "no_padding_bottom",
+    dist=lambda rank, x, w: all_reduce(F.pad(F.conv2d(x, w, padding=(0, 1)), (0, 0, 1, 1))),
+    why="The first and last rows are zeros instead of sums over the rows that are there.",
+)
+
+# --- other reductions and broadcast
+case(
+    "all_reduce_max_min",
+    seq=lambda x: (x.amax(0), x.amin(0)),
+    dist=lambda rank, x: (all_reduce(x.amax(0), "max"), all_reduce(x.amin(0), "min")),
+    inputs={"x": Tensor((6, 4), "Shard(0)@dp")},
+    outputs={"top": {"expect": "Replicate"}, "bottom": {"expect": "Replicate"}},
+    mesh={"dp": 3},
+    verdict="PROVED",
+    why="The maximum of the parts' maxima.",
+)
+cast = case(
+    "broadcast_from_one",
+    seq=lambda x: x * x,
+    dist=lambda rank, x: WAIT(torch.ops._c10d_functional.broadcast(x * x if rank == 1 else x, 1, "0")),
+    inputs={"x": Tensor((3, 3))},
+    outputs=OUT,
+    mesh=TP2,
+    verdict="PROVED",
+    why="Rank 1 has computed it and gives it to all.",
+)
+variant(
+    cast,
+    "from_zero",
+    dist=lambda rank, x: WAIT(torch.ops._c10d_functional.broadcast(x * x if rank == 1 else x, 0, "0")),
+    why="Rank 0 gives its x, which is not squared.",
+)

@@ -1,0 +1,429 @@
+# Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+"""The small print of the manifest, section 4: literals, casts, integers, indices, undefined values, ties, randomness, aliases, vacuity."""
+
+import math
+
+import torch
+
+from golden import Tensor, all_gather, all_reduce, case, reduce_scatter, variant
+
+F = torch.nn.functional
+DP2 = {"dp": 2}
+ROWS = {"out": {"expect": "Shard(0)@dp"}}
+X = {"x": Tensor((4, 3), "Shard(0)@dp")}
+
+
+def local(f):
+    """The same function on every rank's rows."""
+    return lambda rank, *args: f(*args)
+
+
+# --- literals
+literal = case(
+    "literal_fraction",
+    seq=lambda x: x / 24,
+    dist=local(lambda x: x * (1 / 24)),
+    inputs=X,
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="PROVED",
+    why="0.041666666666666664 is the double next to 1/24, and no other fraction with so small a denominator is near.",
+)
+variant(literal, "rounded", dist=local(lambda x: x * 0.05), why="0.05 is not 1/24, by far more than its rounding.")
+case(
+    "literal_root",
+    seq=lambda x: x / math.sqrt(12),
+    dist=local(lambda x: x * (1 / math.sqrt(12))),
+    inputs=X,
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="PROVED",
+    why="3.4641016151377544 reads as sqrt(12), 0.2886751345948129 as its inverse.",
+)
+
+# --- casts
+casts = case(
+    "float_casts",
+    seq=lambda x: x * 2,
+    dist=local(lambda x: x.to(torch.bfloat16).to(torch.float32) * 2),
+    inputs=X,
+    outputs=ROWS,
+    mesh=DP2,
+    numeric=False,
+    verdict="PROVED",
+    contains=["cast"],
+    why="Casts between floats are read as exact; the report says so.",
+)
+variant(
+    casts,
+    "through_integer",
+    dist=local(lambda x: x.to(torch.int32).to(torch.float32) * 2),
+    numeric=True,
+    why="A cast to an integer truncates.",
+)
+case(
+    "integer_to_float",
+    seq=lambda n: n.to(torch.float32) * 0.5,
+    dist=local(lambda n: (n.to(torch.float64) * 0.5).to(torch.float32)),
+    inputs={"n": Tensor((4,), "Shard(0)@dp", torch.int32)},
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="PROVED",
+    why="Integers become floats exactly.",
+)
+case(
+    "to_bool",
+    seq=lambda x: x.to(torch.bool),
+    dist=local(lambda x: x != 0),
+    inputs=X,
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="PROVED",
+    why="A cast to bool is a test against 0.",
+)
+
+# --- integer widths
+wrap = case(
+    "integer_wraps",
+    seq=lambda n: (n + 200).to(torch.int64),
+    dist=local(lambda n: n.to(torch.int64) + 200),
+    inputs={"n": Tensor((4,), "Shard(0)@dp", torch.uint8, 0, 256)},
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="REFUTED",
+    accept=["UNKNOWN"],
+    why="From 56 on the sum in eight bits wraps.",
+)
+variant(
+    wrap,
+    "in_range",
+    verdict="PROVED",
+    inputs={"n": Tensor((4,), "Shard(0)@dp", torch.uint8, 0, 50)},
+    manifest={"facts": ["n in [0, 50)"]},
+    why="The fact keeps the sum below 256.",
+)
+division = case(
+    "floor_division",
+    seq=lambda n: torch.div(n, 4, rounding_mode="floor") * 4 + torch.remainder(n, 4),
+    dist=local(lambda n: n + 0),
+    inputs={"n": Tensor((4,), "Shard(0)@dp", torch.int64, -50, 50)},
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="PROVED",
+    accept=["UNKNOWN"],
+    why="Quotient and remainder of floor division add up.",
+)
+variant(
+    division,
+    "truncated",
+    seq=lambda n: n + 0,
+    dist=local(lambda n: torch.div(n, 4, rounding_mode="trunc") * 4 + torch.remainder(n, 4)),
+    why="The quotient rounds to zero and the remainder to minus infinity: negative numbers differ.",
+)
+
+# --- indices
+index = case(
+    "negative_index",
+    seq=lambda x, i: x[i],
+    dist=lambda rank, x, i: x[i + 4],
+    inputs={"x": Tensor((4, 3)), "i": Tensor((2,), dtype=torch.int64, low=-4, high=0)},
+    outputs={"out": {"expect": "Replicate"}},
+    mesh=DP2,
+    manifest={"facts": ["i in [-4, 0)"]},
+    verdict="PROVED",
+    accept=["UNKNOWN"],
+    why="Indices from -n to -1 count from the end.",
+)
+variant(
+    index,
+    "off_by_one",
+    dist=lambda rank, x, i: x[i + 3],
+    why="One row too early (and the last one for i = -4).",
+    numeric=True,
+)
+scatter = case(
+    "scatter_add_columns",
+    seq=lambda x, i, u: x.index_add(0, i, u),
+    dist=local(lambda x, i, u: x.index_add(0, i, u)),
+    inputs={
+        "x": Tensor((5, 4), "Shard(1)@dp"),
+        "i": Tensor((6,), dtype=torch.int64, high=5),
+        "u": Tensor((6, 4), "Shard(1)@dp"),
+    },
+    outputs={"out": {"expect": "Shard(1)@dp"}},
+    mesh=DP2,
+    manifest={"facts": ["i in [0, 5)"]},
+    verdict="PROVED",
+    why="Rows are added by index, columns do not mix.",
+)
+variant(
+    scatter,
+    "batch_not_reduced",
+    inputs={
+        "x": Tensor((5, 4)),
+        "i": Tensor((6,), "Shard(0)@dp", torch.int64, 0, 5),
+        "u": Tensor((6, 4), "Shard(0)@dp"),
+    },
+    outputs={"out": {"expect": "Replicate"}},
+    why="Each rank adds only its own updates.",
+)
+
+# --- undefined values
+undefined = case(
+    "undefined_quotient",
+    seq=lambda x, y: x * y / y,
+    dist=local(lambda x, y: x + 0 * y),
+    inputs={"x": Tensor((4,), "Shard(0)@dp"), "y": Tensor((4,), "Shard(0)@dp")},
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="PROVED",
+    accept=["UNKNOWN"],
+    why="Where the one-device value is undefined (y = 0) nothing is claimed; elsewhere both are x.",
+)
+variant(
+    undefined,
+    "reversed",
+    seq=lambda x, y: x + 0 * y,
+    dist=local(lambda x, y: x * y / y),
+    numeric=False,
+    accept=["UNKNOWN"],
+    why="At y = 0 the one-device value is x and the ranks' is undefined.",
+)
+variant(
+    undefined,
+    "reversed_positive",
+    seq=lambda x, y: x + 0 * y,
+    dist=local(lambda x, y: x * y / y),
+    verdict="PROVED",
+    accept=["UNKNOWN"],
+    numeric=False,
+    manifest={"facts": ["y > 0"]},
+    why="The fact rules y = 0 out.",
+)
+select = case(
+    "branch_not_taken",
+    seq=lambda x: torch.where(x > 0, torch.log(torch.where(x > 0, x, 1.0)), 0.0),
+    dist=local(lambda x: torch.where(x > 0, torch.log(x), 0.0)),
+    inputs=X,
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="PROVED",
+    accept=["UNKNOWN"],
+    why="The logarithm of a negative number is undefined, but where does not take that branch.",
+)
+
+# --- ties
+ties = case(
+    "top_k_rows",
+    seq=lambda x: torch.topk(x, 2).values.sum(-1),
+    dist=local(lambda x: torch.topk(x, 2).values.sum(-1)),
+    inputs={"x": Tensor((4, 5), "Shard(0)@dp")},
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="PROVED",
+    why="The choice within a row depends on that row only.",
+)
+variant(
+    ties,
+    "smallest",
+    dist=local(lambda x: torch.topk(x, 2, largest=False).values.sum(-1)),
+    why="The two smallest instead of the two largest.",
+)
+variant(
+    ties,
+    "indices",
+    verdict="PROVED",
+    seq=lambda x: torch.topk(x, 2).indices,
+    dist=local(lambda x: torch.topk(x, 2).indices),
+    why="Ties go to the lower index on both sides.",
+)
+
+# --- randomness
+drop = case(
+    "dropout_rows",
+    seq=lambda x, w: F.dropout(x * w, 0.25, True),
+    dist=local(lambda x, w: F.dropout(x * w, 0.25, True)),
+    inputs={"x": Tensor((4, 3), "Shard(0)@dp"), "w": Tensor((3,))},
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="PROVED",
+    numeric=False,
+    why="The ranks' masks are the pieces of the one-device mask: an assumption, which the report lists.",
+)
+variant(
+    drop,
+    "probability",
+    verdict="UNKNOWN",
+    dist=local(lambda x, w: F.dropout(x * w, 0.5, True)),
+    why="Draws with different probabilities are not matched, and a refutation may not rest on a pairing.",
+)
+variant(
+    drop,
+    "not_scaled",
+    dist=local(lambda x, w: F.dropout(x * w, 0.25, True) * 2),
+    accept=["UNKNOWN"],
+    why="Twice the value wherever the mask keeps it.",
+)
+
+# --- aliases
+alias = case(
+    "in_place_on_view",
+    seq=lambda x: torch.cat([x[:1] + 1, x[1:]]),
+    dist=lambda rank, x: add_to_first(x),
+    inputs={"x": Tensor((4, 3))},
+    outputs={"out": {"expect": "Replicate"}},
+    mesh=DP2,
+    verdict="PROVED",
+    why="Adding to a view of a clone changes the clone.",
+)
+variant(alias, "lost", seq=lambda x: x.clone(), why="The one-device program does not add.")
+
+
+def add_to_first(x):
+    y = x.clone()
+    y[0].add_(1)
+    return y
+
+
+def step_in_place(x, w):
+    w.add_(x.sum(0), alpha=-0.1)
+    return (w * 2,)
+
+
+mutated = case(
+    "in_place_update",
+    seq=lambda x, w: step_in_place(x, w),
+    dist=lambda rank, x, w: step_in_place_reduced(x, w),
+    inputs={"x": Tensor((4, 3), "Shard(0)@dp"), "w": Tensor((3,))},
+    outputs={"out": {"expect": "Replicate"}, "mut:w": {"dist": "mut:w", "role": "updated", "of": "w"}},
+    mesh=DP2,
+    numeric=False,
+    verdict="PROVED",
+    why="A write to an input is an output of its own, and both programs write the same.",
+)
+
+
+def step_in_place_reduced(x, w):
+    w.add_(all_reduce(x.sum(0)), alpha=-0.1)
+    return (w * 2,)
+
+
+variant(
+    mutated,
+    "not_reduced",
+    dist=lambda rank, x, w: step_in_place(x, w),
+    why="Each rank steps with the sum of its own rows.",
+)
+
+# --- vacuity
+vacuous = case(
+    "constant_output",
+    seq=lambda x: x * 0,
+    dist=local(lambda x: torch.zeros(2, 3)),
+    inputs=X,
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="UNKNOWN",
+    accept=[],
+    numeric=False,
+    why="The ranks' values depend on no input where the one-device value does: that is not proved, whatever the values are.",
+)
+
+# --- names, constants, extra inputs, free terms
+case(
+    "rename_and_extra",
+    seq=lambda x, w: (x @ w) * 3,
+    dist=lambda rank, x, w, scale: (x @ w) * scale,
+    inputs={"x": Tensor((4, 3), "Shard(0)@dp"), "w": Tensor((3, 2))},
+    outputs=ROWS,
+    mesh=DP2,
+    manifest={"extra_inputs": {"scale": 3}},
+    verdict="PROVED",
+    why="The extra input is stated to be 3.",
+)
+case(
+    "free_term",
+    seq=lambda x: x * x,
+    dist=lambda rank, x: x * x,
+    inputs={"x": Tensor((4, 3), "concat(0, r1.x, r0.x)")},
+    outputs={"out": {"expect": "concat(0, r1.out, r0.out)"}},
+    mesh=DP2,
+    numeric=False,
+    verdict="PROVED",
+    why="Rank 1 holds the first rows and rank 0 the last.",
+)
+case(
+    "partial_input",
+    seq=lambda x, w: x @ w,
+    dist=lambda rank, x, w: reduce_scatter(x, 2) @ w,
+    inputs={"x": Tensor((4, 3), "Partial(sum)@dp"), "w": Tensor((3, 2))},
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="PROVED",
+    why="The input is a sum of what the ranks hold; scattering that sum gives each rank its rows.",
+)
+any_ = case(
+    "any_placement",
+    seq=lambda x, w: torch.sin(x) @ w,
+    dist=lambda rank, x, w: torch.sin(x) @ w,
+    inputs={"x": Tensor((4, 3)), "w": Tensor((3, 6), "Shard(1)@dp")},
+    outputs={"out": {}},
+    mesh=DP2,
+    verdict="PROVED",
+    why="Without an expectation any placement of the finite set will do: here Shard(1).",
+)
+variant(
+    any_,
+    "gathered_wrong",
+    dist=lambda rank, x, w: all_gather(torch.sin(x) @ w, 2).reshape(4, 6),
+    accept=["UNKNOWN"],
+    numeric=False,
+    why="Gathered on dimension 0 and reshaped, which mixes the columns: no placement fits.",
+)
+
+# --- bad input: exit code 2
+variant(
+    literal,
+    "contradictory_facts",
+    verdict="ERROR",
+    manifest={"facts": ["x > 2", "x in [0, 1)"]},
+    numeric=False,
+    why="No input satisfies both facts, so a proof would be empty.",
+)
+variant(
+    literal,
+    "unknown_key",
+    verdict="ERROR",
+    manifest={"meshes": {}},
+    numeric=False,
+    why="An unknown key is an error, which names the nearest known one.",
+    contains=["mesh"],
+)
+variant(literal, "no_outputs", verdict="ERROR", manifest={"outputs": {}}, numeric=False, why="Nothing to check.")
+variant(
+    literal,
+    "uncovered_input",
+    verdict="ERROR",
+    manifest={"inputs": {}},
+    numeric=False,
+    why="Every input needs a placement.",
+    contains=["x"],
+)
+variant(
+    literal,
+    "fact_on_unknown_input",
+    verdict="ERROR",
+    manifest={"facts": ["y > 0"]},
+    numeric=False,
+    why="There is no input y.",
+    contains=["y"],
+)
+variant(
+    literal,
+    "missing_file",
+    verdict="ERROR",
+    manifest={"sequential": "nowhere.fx.txt"},
+    numeric=False,
+    why="The file does not exist.",
+    contains=["nowhere.fx.txt"],
+)

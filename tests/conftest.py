@@ -1,0 +1,36 @@
+# Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+"""Fixtures for all Python tests: the built commands."""
+
+import os
+import pathlib
+import shutil
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def find_binary() -> pathlib.Path | None:
+    """$SHARDPROOF, else the release build of this checkout, else what is on the PATH."""
+    for candidate in (os.environ.get("SHARDPROOF"), ROOT / "build/release/shardproof", shutil.which("shardproof")):
+        if candidate and os.access(candidate, os.X_OK):
+            return pathlib.Path(candidate).resolve()
+    return None
+
+
+@pytest.fixture(scope="session")
+def shardproof() -> pathlib.Path:
+    binary = find_binary()
+    if binary is None:
+        pytest.fail("no shardproof command: run `make build`, or set SHARDPROOF")
+    os.environ["SHARDPROOF"] = str(binary)  # the package looks there, too
+    return binary
+
+
+@pytest.fixture(scope="session")
+def checker(shardproof: pathlib.Path) -> pathlib.Path:
+    """The separate certificate checker beside the command."""
+    path = shardproof.with_name("shardproof-check")
+    if not os.access(path, os.X_OK):
+        pytest.fail(f"no {path}: run `make build`")
+    return path

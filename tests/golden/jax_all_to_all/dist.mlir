@@ -1,0 +1,25 @@
+module @jit__lambda attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {
+  sdy.mesh @mesh = <["cp"=2]> {stablehlo.mesh = {axes = [{name = "cp", size = 2 : i64}]}}
+  func.func public @main(%arg0: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"cp"}, {}]>}) -> (tensor<8x6xf32> {jax.result_info = "result", sdy.sharding = #sdy.sharding<@mesh, [{}, {"cp"}]>}) {
+    %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"cp"}, {}]>] out_shardings=[<@mesh, [{}, {"cp"}]>] manual_axes={"cp"} (%arg1: tensor<4x6xf32>) {
+      %1 = "stablehlo.all_to_all"(%arg1) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, concat_dimension = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, split_count = 2 : i64, split_dimension = 1 : i64}> : (tensor<4x6xf32>) -> tensor<8x3xf32>
+      %2 = func.call @cumsum(%1) : (tensor<8x3xf32>) -> tensor<8x3xf32>
+      sdy.return %2 : tensor<8x3xf32>
+    } : (tensor<8x6xf32>) -> tensor<8x6xf32>
+    return %0 : tensor<8x6xf32>
+  }
+  func.func private @cumsum(%arg0: tensor<8x3xf32>) -> tensor<8x3xf32> {
+    %0 = call @cumsum_0(%arg0) : (tensor<8x3xf32>) -> tensor<8x3xf32>
+    return %0 : tensor<8x3xf32>
+  }
+  func.func private @cumsum_0(%arg0: tensor<8x3xf32>) -> tensor<8x3xf32> {
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+    %0 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<f32>
+    %1 = "stablehlo.reduce_window"(%arg0, %0) <{base_dilations = array<i64: 1, 1>, padding = dense<[[7, 0], [0, 0]]> : tensor<2x2xi64>, window_dilations = array<i64: 1, 1>, window_dimensions = array<i64: 8, 1>, window_strides = array<i64: 1, 1>}> ({
+    ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
+      %2 = stablehlo.add %arg1, %arg2 : tensor<f32>
+      stablehlo.return %2 : tensor<f32>
+    }) : (tensor<8x3xf32>, tensor<f32>) -> tensor<8x3xf32>
+    return %1 : tensor<8x3xf32>
+  }
+}

@@ -1,0 +1,99 @@
+# Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+"""Runs the command over tests/golden: each program against itself, then the pair against its expected.json.
+
+Every PROVED must come with a certificate that shardproof-check accepts, every REFUTED with a witness that `shardproof replay` confirms.
+"""
+
+import json
+import pathlib
+import subprocess
+from typing import Any
+
+import pytest
+
+GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
+CASES = sorted(p.parent.name for p in GOLDEN.glob("*/case.json"))
+EXIT = {0: "PROVED", 1: "REFUTED", 2: "ERROR", 3: "UNKNOWN"}
+LIMIT = 60  # seconds for one command
+
+
+def run(*command: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=LIMIT)
+
+
+def check(binary: pathlib.Path, manifest: pathlib.Path, *options: object) -> tuple[str, dict[str, Any], str]:
+    """(verdict, answer, messages); the exit code and the answer must agree."""
+    done = run(binary, "check", manifest, "--json", *options)
+    assert done.returncode in EXIT, f"exit {done.returncode}: {done.stderr}"
+    answer = json.loads(done.stdout)
+    verdict = EXIT[done.returncode]
+    assert ("error" in answer) == (verdict == "ERROR"), done.stdout
+    if verdict != "ERROR":
+        assert answer["verdict"] == verdict
+    return verdict, answer, done.stderr
+
+
+def test_there_are_cases() -> None:
+    assert len(CASES) > 100
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pair(name: str, shardproof: pathlib.Path, checker: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    folder = GOLDEN / name
+    expected = json.loads((folder / "expected.json").read_text())
+    certificate, witness = tmp_path / "certificate", tmp_path / "witness"
+    verdict, answer, messages = check(shardproof, folder, "--certificate", certificate, "--witness", witness)
+    assert verdict in [expected["verdict"], *expected.get("accept", [])], (
+        f"{expected['why']}\n{json.dumps(answer, indent=1)}"
+    )
+    if verdict == expected["verdict"] and "outputs" in expected:
+        assert {o["name"]: o["status"] for o in answer["outputs"]} == expected["outputs"]
+        if "kind" in expected and verdict == "REFUTED":
+            blame = answer["blame"] or {}
+            if expected["kind"] in ("would-hang", "mismatched-collective"):
+                assert blame.get("kind") in ("would-hang", "mismatched-collective")
+    text = json.dumps(answer) + messages
+    if verdict == expected["verdict"]:
+        for word in expected.get("contains", []):
+            assert word in text, f"{word!r} is not in the answer"
+        if "warnings" in expected:
+            assert len(answer["warnings"]) >= expected["warnings"], answer["warnings"]
+    if verdict == "PROVED":
+        done = run(checker, certificate, "--manifest", folder)
+        assert done.returncode == 0, f"the checker rejects the certificate: {done.stdout}{done.stderr}"
+    if verdict == "REFUTED":
+        done = run(shardproof, "replay", witness, "--manifest", folder)
+        assert done.returncode == 0, f"replay does not confirm the witness: {done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_identity(name: str, shardproof: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """The sequential program, run by one rank, computes what it computes."""
+    folder = GOLDEN / name
+    case = json.loads((folder / "case.json").read_text())
+    program = folder / case["sequential"]
+    if json.loads((folder / "expected.json").read_text())["verdict"] == "ERROR":
+        return
+    manifest = {
+        "sequential": str(program),
+        "distributed": [str(program)] if program.suffix == ".txt" and ".fx" in program.name else str(program),
+        "mesh": {},
+        "inputs": dict.fromkeys(case["inputs"], "Replicate"),
+        "facts": case.get("facts", []),
+    }
+    path = tmp_path / "case.json"
+    path.write_text(json.dumps(manifest))
+    verdict, answer, _ = check(shardproof, path)
+    assert verdict == "PROVED", json.dumps(answer, indent=1)
+
+
+def test_answers_are_deterministic(shardproof: pathlib.Path) -> None:
+    """Two runs give the same bytes, apart from times."""
+    for name in CASES[::10]:
+        answers = []
+        for _ in range(2):
+            _, answer, _ = check(shardproof, GOLDEN / name)
+            answer.get("stats", {}).pop("seconds", None)
+            answer.get("stats", {}).pop("peak_bytes", None)
+            answers.append(json.dumps(answer))
+        assert answers[0] == answers[1], name
