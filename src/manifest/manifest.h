@@ -125,6 +125,12 @@ struct Manifest {
   std::vector<std::string> kernels;
   std::vector<std::pair<std::string, std::string>> tangents;  // input -> output it belongs to
   std::string canonical;                // canonical JSON text of the whole manifest, hashed into certificates and witnesses
+
+  // Where things stand in the manifest, for messages: "inputs/x", "outputs/loss", "facts/0", "groups" -> line and column.
+  struct Place { int line = 0, column = 0; };
+  std::map<std::string, Place> places;
+  Diagnostic error(std::string code, std::string message, const std::string& place) const;   // at the nearest place known
+  std::string resolve(const std::string& file) const;           // relative paths are relative to the manifest
 };
 
 // Reads a manifest file or a folder holding case.json or shardproof.toml.

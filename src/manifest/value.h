@@ -1,0 +1,42 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// A manifest's text as an ordered tree with places: what TOML and JSON have in common. Order in the file is kept (mesh axes, rank
+// lists), duplicate keys are refused, and every value knows its line and column, so that each complaint can point at it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "util/result.h"
+
+namespace shardproof::manifest {
+
+struct Value {
+  enum class Kind : uint8_t { Null, Bool, Int, Float, String, Array, Object } kind = Kind::Null;
+  bool b = false;
+  int64_t i = 0;
+  double d = 0;
+  std::string s;
+  std::vector<Value> items;          // Array
+  std::vector<std::pair<std::string, Value>> members;   // Object, in the order of the file
+  int line = 0, column = 0;          // of the value; an object's member: of its key
+
+  const Value* find(std::string_view key) const;
+  bool is_number() const { return kind == Kind::Int || kind == Kind::Float; }
+  double number() const { return kind == Kind::Int ? static_cast<double>(i) : d; }
+};
+
+// Nesting deeper than this is refused (no manifest needs it, and readers recurse on it).
+constexpr int kMaxDepth = 64;
+
+Result<Value> read_json(std::string_view text, const std::string& path);
+Result<Value> read_toml(std::string_view text, const std::string& path);
+
+std::string to_json(const Value& value);   // compact, in order: the canonical text
+std::string kind_name(Value::Kind kind);   // "a string", "a list", ...
+
+// The known word nearest to `word` by edit distance, or "" if none is near.
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
+
+}  // namespace shardproof::manifest
