@@ -48,6 +48,18 @@ bool Names::is_symbol(std::string_view name) const {
   return true;
 }
 
+void Names::add_symbols(std::string_view size) {
+  for (size_t i = 0; i < size.size();) {
+    if (!in_identifier(size[i])) {
+      ++i;
+      continue;
+    }
+    const size_t start = i;
+    while (i < size.size() && in_identifier(size[i])) ++i;
+    if (starts_identifier(size[start])) symbols.emplace(size.substr(start, i - start));
+  }
+}
+
 size_t ExpressionReader::binary_operator() const {
   const char c = cursor_.peek();
   const char d = cursor_.peek(1);

@@ -21,6 +21,7 @@ struct Names {
   std::unordered_set<std::string> symbols;       // symbolic sizes met in annotations
   bool any_symbol = false;                       // every other identifier is a symbol too
   bool is_symbol(std::string_view name) const;
+  void add_symbols(std::string_view size);       // those of an annotation's size, such as "2*s0 + 1"
 };
 
 class ExpressionReader {

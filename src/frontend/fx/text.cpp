@@ -83,7 +83,10 @@ bool TextReader::line() {
     }
     if (!end_function()) return false;
   }
-  const int owner = enclosing(indent);
+  // print_readable() of some classes does not indent "def" below "class".
+  const bool flat = !open_.empty() && graphs_[static_cast<size_t>(open_.back())].indent == indent &&
+                    !graphs_[static_cast<size_t>(open_.back())].has_forward && cursor_.looking_at("def ");
+  const int owner = flat ? open_.back() : enclosing(indent);
   if (cursor_.take_word("class")) return class_header(indent);
   if (cursor_.take_word("def")) return function_header(indent);
   if (owner < 0) {
@@ -225,6 +228,23 @@ bool TextReader::assemble() {
 
 }  // namespace
 
-Result<Module> read_text(std::string_view text, const std::string& path) { return TextReader(text, path).read(); }
+Result<Module> read_text(std::string_view text, const std::string& path) {
+  if (text.find('\x1b') == std::string_view::npos) return TextReader(text, path).read();
+  // print_readable(colored=True): without the escape sequences it is plain text. Columns of messages refer to that.
+  std::string plain;
+  plain.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b' && i + 1 < text.size() && text[i + 1] == '[') {
+      size_t end = i + 2;
+      while (end < text.size() && (text[end] == ';' || (text[end] >= '0' && text[end] <= '9'))) ++end;
+      if (end < text.size() && text[end] == 'm') {
+        i = end;
+        continue;
+      }
+    }
+    plain += text[i];
+  }
+  return TextReader(plain, path).read();
+}
 
 }  // namespace shardproof::fx

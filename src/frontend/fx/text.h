@@ -47,6 +47,7 @@ class BodyReader {
     TensorType type;
     std::string descriptor;
     size_t pos = 0;
+    int line = 0;
   };
 
   bool statement();
@@ -59,6 +60,7 @@ class BodyReader {
   bool word_value(Value& value, Arg operand, size_t start);
   bool call_value(Value& value, Arg operand, size_t start);
   bool in_place(std::string_view name, size_t name_pos);
+  bool rename(std::string_view name, size_t name_pos, TensorType type);
   bool returned();
   bool end_of_statement() const;
   bool define(Value value, size_t name_pos);
@@ -70,6 +72,7 @@ class BodyReader {
   Names names_;
   ExpressionReader expressions_;
   GraphText* out_ = nullptr;
+  std::unordered_map<std::string_view, size_t> placeholders_;  // indices in values, by name
   bool before_leaves_ = true;   // only the signature and bare annotations have been read
   bool pytree_ = false;
   std::unordered_map<std::string_view, Annotated> annotated_;  // bare annotations, by name

@@ -5,6 +5,7 @@
 //   a, b, c, = fx_pytree.tree_flatten_spec(...)  the placeholders
 //   a = b = None                                 deletion: nothing to do, as names are never reused
 //   a += b;  name = a                            an operator in place (Dynamo's graphs)
+//   l_x_ = L_x_                                  the node's name of the parameter L_x_ (Dynamo's graphs)
 //   return ...
 // Anything else is an error.
 #include <charconv>
@@ -75,9 +76,8 @@ bool BodyReader::define(Value value, size_t name_pos) {
   if (!names_.values.insert(name).second) {
     return cursor_.fail_at(name_pos, fmt::format("'{}' is defined a second time; the names of a graph are unique", name), "SP211");
   }
-  for (const std::string& symbol : value.type.symbols) {
-    if (!symbol.empty()) names_.symbols.insert(symbol);
-  }
+  for (const std::string& size : value.type.symbols) names_.add_symbols(size);
+  if (value.op == Value::Op::Placeholder) placeholders_.emplace(name, out_->graph.values.size());
   out_->graph.values.push_back(std::move(value));
   return true;
 }
@@ -246,7 +246,7 @@ bool BodyReader::statement() {
     }
     if (!before_leaves_) return cursor_.fail_at(pos, fmt::format("'{}' is annotated but not assigned", name));
     cursor_.skip_blanks();
-    Annotated entry{std::move(type), "", pos};
+    Annotated entry{std::move(type), "", pos, cursor_.line()};
     cursor_.skip_blanks();
     if (cursor_.peek() == '#') entry.descriptor = std::string(trailing_comment());
     if (!annotated_.emplace(name, std::move(entry)).second) {
@@ -261,7 +261,7 @@ bool BodyReader::statement() {
   }
   if (c == ',') return unpack({name}, {pos});
   if (before_leaves_ && end_of_statement()) {  // a placeholder that has a descriptor but no type
-    Annotated entry{TensorType{}, "", pos};
+    Annotated entry{TensorType{}, "", pos, cursor_.line()};
     entry.descriptor = std::string(trailing_comment());
     if (!annotated_.emplace(name, std::move(entry)).second) {
       return cursor_.fail_at(pos, fmt::format("'{}' is annotated a second time", name), "SP211");
@@ -297,6 +297,7 @@ bool BodyReader::unpack(std::vector<std::string_view> targets, std::vector<size_
   before_leaves_ = false;
   out_->graph.values.clear();
   names_.values.clear();
+  placeholders_.clear();
   for (size_t i = 0; i < targets.size(); ++i) {
     const auto found = annotated_.find(targets[i]);
     Value value;
@@ -304,6 +305,7 @@ bool BodyReader::unpack(std::vector<std::string_view> targets, std::vector<size_
       value = placeholder(targets[i], TensorType{}, "");
     } else {
       value = placeholder(targets[i], std::move(found->second.type), std::move(found->second.descriptor));
+      value.text_line = found->second.line;
       annotated_.erase(found);
     }
     if (!define(std::move(value), positions[i])) return false;
@@ -351,6 +353,14 @@ bool BodyReader::assign(std::string_view name, size_t name_pos, TensorType type)
     }
     before_leaves_ = false;
   }
+  const size_t start = cursor_.pos();
+  const std::string_view other = cursor_.identifier();
+  cursor_.skip_blanks();
+  if (!other.empty() && end_of_statement() && placeholders_.count(other) != 0) {
+    cursor_.seek(start);
+    return rename(name, name_pos, std::move(type));
+  }
+  cursor_.seek(start);
   Value value;
   value.name = std::string(name);
   value.type = std::move(type);
@@ -358,6 +368,22 @@ bool BodyReader::assign(std::string_view name, size_t name_pos, TensorType type)
   value.line = file_line_;
   value.text_line = cursor_.line();
   return right_hand_side(value) && define(std::move(value), name_pos);
+}
+
+// "l_x_ = L_x_": FX keeps the parameter's own name in the signature when it is not a fit name for the node.
+bool BodyReader::rename(std::string_view name, size_t name_pos, TensorType type) {
+  const std::string_view old = cursor_.identifier();
+  const auto found = placeholders_.find(old);
+  const size_t index = found->second;
+  if (!names_.values.insert(name).second) {
+    return cursor_.fail_at(name_pos, fmt::format("'{}' is defined a second time; the names of a graph are unique", name), "SP211");
+  }
+  names_.values.erase(old);
+  placeholders_.erase(found);
+  Value& value = out_->graph.values[index];
+  value.name = std::string(name);
+  if (!value.type.known) value.type = std::move(type);
+  return true;
 }
 
 bool BodyReader::right_hand_side(Value& value) {
