@@ -39,7 +39,7 @@ class BodyReader {
   // The statements of a line, and the line end.
   bool line();
   void comment(std::string_view text);
-  // The last line of the body has been read.
+  // The inputs are complete: the first value, the return or the end of the body is reached.
   bool finish();
 
  private:

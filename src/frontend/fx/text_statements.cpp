@@ -346,17 +346,12 @@ bool BodyReader::assign(std::string_view name, size_t name_pos, TensorType type)
     break;
   }
   if (!more.empty()) return cursor_.fail("expected 'None' after several targets");
-  if (before_leaves_) {
-    if (!annotated_.empty()) {
-      const Annotated& left = annotated_.at(annotated_order_.front());
-      return cursor_.fail_at(left.pos, "this input is annotated, but no fx_pytree.tree_flatten_spec(...) follows that defines it", "SP211");
-    }
-    before_leaves_ = false;
-  }
+  if (!finish()) return false;
   const size_t start = cursor_.pos();
   const std::string_view other = cursor_.identifier();
   cursor_.skip_blanks();
-  if (!other.empty() && end_of_statement() && placeholders_.count(other) != 0) {
+  if (!other.empty() && end_of_statement() && placeholders_.count(other) != 0 &&
+      out_->graph.values.back().op == Value::Op::Placeholder) {
     cursor_.seek(start);
     return rename(name, name_pos, std::move(type));
   }
@@ -543,7 +538,7 @@ bool BodyReader::in_place(std::string_view target, size_t target_pos) {
   if (value.name.empty() || !cursor_.take('=')) return cursor_.fail(fmt::format("expected 'name = {}', found {}", target, cursor_.found()));
   cursor_.skip_blanks();
   if (!cursor_.take_word(target)) return cursor_.fail(fmt::format("expected '{}', found {}", target, cursor_.found()));
-  before_leaves_ = false;
+  if (!finish()) return false;
   value.op = Value::Op::Builtin;
   const std::string_view base = function;
   value.target = "operator.i" + std::string(base.substr(9, base.back() == '_' ? base.size() - 10 : std::string_view::npos));
@@ -559,7 +554,7 @@ bool BodyReader::in_place(std::string_view target, size_t target_pos) {
 // outputs from left to right; the comment behind a leaf on its line is its descriptor.
 bool BodyReader::returned() {
   out_->has_return = true;
-  before_leaves_ = false;
+  if (!finish()) return false;
   cursor_.skip_blanks();
   std::vector<OutputRef>& outputs = out_->graph.outputs;
   if (end_of_statement()) return true;
@@ -633,6 +628,7 @@ bool BodyReader::finish() {
     const Annotated& left = annotated_.at(annotated_order_.front());
     return cursor_.fail_at(left.pos, "this input is annotated, but no fx_pytree.tree_flatten_spec(...) follows that defines it", "SP211");
   }
+  before_leaves_ = false;
   return true;
 }
 
