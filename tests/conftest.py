@@ -19,18 +19,19 @@ def find_binary() -> pathlib.Path | None:
 
 
 @pytest.fixture(scope="session")
-def shardproof() -> pathlib.Path:
-    binary = find_binary()
-    if binary is None:
+def binary() -> pathlib.Path:
+    """The shardproof command."""
+    found = find_binary()
+    if found is None:
         pytest.fail("no shardproof command: run `make build`, or set SHARDPROOF")
-    os.environ["SHARDPROOF"] = str(binary)  # the package looks there, too
-    return binary
+    os.environ["SHARDPROOF"] = str(found)  # the package looks there, too
+    return found
 
 
 @pytest.fixture(scope="session")
-def checker(shardproof: pathlib.Path) -> pathlib.Path:
+def checker(binary: pathlib.Path) -> pathlib.Path:
     """The separate certificate checker beside the command."""
-    path = shardproof.with_name("shardproof-check")
+    path = binary.with_name("shardproof-check")
     if not os.access(path, os.X_OK):
         pytest.fail(f"no {path}: run `make build`")
     return path

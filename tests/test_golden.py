@@ -38,11 +38,11 @@ def test_there_are_cases() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_pair(name: str, shardproof: pathlib.Path, checker: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_pair(name: str, binary: pathlib.Path, checker: pathlib.Path, tmp_path: pathlib.Path) -> None:
     folder = GOLDEN / name
     expected = json.loads((folder / "expected.json").read_text())
     certificate, witness = tmp_path / "certificate", tmp_path / "witness"
-    verdict, answer, messages = check(shardproof, folder, "--certificate", certificate, "--witness", witness)
+    verdict, answer, messages = check(binary, folder, "--certificate", certificate, "--witness", witness)
     assert verdict in [expected["verdict"], *expected.get("accept", [])], (
         f"{expected['why']}\n{json.dumps(answer, indent=1)}"
     )
@@ -62,12 +62,12 @@ def test_pair(name: str, shardproof: pathlib.Path, checker: pathlib.Path, tmp_pa
         done = run(checker, certificate, "--manifest", folder)
         assert done.returncode == 0, f"the checker rejects the certificate: {done.stdout}{done.stderr}"
     if verdict == "REFUTED":
-        done = run(shardproof, "replay", witness, "--manifest", folder)
+        done = run(binary, "replay", witness, "--manifest", folder)
         assert done.returncode == 0, f"replay does not confirm the witness: {done.stdout}{done.stderr}"
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_identity(name: str, shardproof: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_identity(name: str, binary: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """The sequential program, run by one rank, computes what it computes."""
     folder = GOLDEN / name
     case = json.loads((folder / "case.json").read_text())
@@ -83,16 +83,16 @@ def test_identity(name: str, shardproof: pathlib.Path, tmp_path: pathlib.Path) -
     }
     path = tmp_path / "case.json"
     path.write_text(json.dumps(manifest))
-    verdict, answer, _ = check(shardproof, path)
+    verdict, answer, _ = check(binary, path)
     assert verdict == "PROVED", json.dumps(answer, indent=1)
 
 
-def test_answers_are_deterministic(shardproof: pathlib.Path) -> None:
+def test_answers_are_deterministic(binary: pathlib.Path) -> None:
     """Two runs give the same bytes, apart from times."""
     for name in CASES[::10]:
         answers = []
         for _ in range(2):
-            _, answer, _ = check(shardproof, GOLDEN / name)
+            _, answer, _ = check(binary, GOLDEN / name)
             answer.get("stats", {}).pop("seconds", None)
             answer.get("stats", {}).pop("peak_bytes", None)
             answers.append(json.dumps(answer))

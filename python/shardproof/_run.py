@@ -1,0 +1,120 @@
+# Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+"""Calls the checker: through the extension module where it was built, else through the command."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+from shardproof._manifest import Manifest, absolute
+from shardproof._report import InputError, Replay, Report, ShardproofError
+
+ManifestLike = str | os.PathLike[str] | Manifest | Mapping[str, Any]
+
+
+def check(
+    manifest: ManifestLike,
+    *,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    certificate: str | os.PathLike[str] | None = None,
+    witness: str | os.PathLike[str] | None = None,
+) -> Report:
+    """Checks that the distributed program refines the sequential one.
+
+    `manifest` is the path of a manifest, of a folder that holds one, or of a bundle; or a Manifest; or a dict with its keys, whose paths are
+    relative to the working directory. `certificate` and `witness` say where to write the proof and the counterexample. The
+    interpreter's lock is not held meanwhile. Raises InputError for what cannot be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="shardproof-") as folder:
+        path = _on_disk(manifest, pathlib.Path(folder))
+        raw, text = _check(path, time_limit, memory_limit, certificate, witness)
+    shown = path if not isinstance(manifest, (Manifest, Mapping)) else None
+    return Report.from_json(raw, manifest=shown, text=text)
+
+
+def replay(witness: str | os.PathLike[str], manifest: str | os.PathLike[str] | None = None) -> Replay:
+    """Evaluates both programs on a saved witness and says whether that confirms the refutation."""
+    command = [str(command_path()), "replay", os.fspath(witness)]
+    if manifest is not None:
+        command += ["--manifest", os.fspath(manifest)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        raise InputError(done.stderr.strip() or f"replay ended with exit code {done.returncode}")
+    return Replay(confirmed=done.returncode == 0, text=done.stdout)
+
+
+def command_path() -> pathlib.Path:
+    """The shardproof command: $SHARDPROOF, beside this interpreter, on the PATH, or in the build folder of a checkout."""
+    checkout = pathlib.Path(__file__).resolve().parents[2] / "build" / "release" / "shardproof"
+    for candidate in (
+        os.environ.get("SHARDPROOF"),
+        pathlib.Path(sysconfig.get_path("scripts")) / "shardproof",
+        shutil.which("shardproof"),
+        checkout,
+    ):
+        if candidate and os.access(candidate, os.X_OK):
+            return pathlib.Path(candidate)
+    raise ShardproofError(
+        "the shardproof command was not found: install the package with `pip install .`, build it with `make build`, or set SHARDPROOF to its path"
+    )
+
+
+def extension() -> Any:
+    """The module shardproof._core, or None where the package runs from a checkout that was not installed."""
+    try:
+        return importlib.import_module("shardproof._core")
+    except ImportError:
+        return None
+
+
+def _on_disk(manifest: ManifestLike, folder: pathlib.Path) -> pathlib.Path:
+    if isinstance(manifest, (Manifest, Mapping)):
+        keys = manifest.to_dict() if isinstance(manifest, Manifest) else dict(manifest)
+        directory = manifest.directory if isinstance(manifest, Manifest) else None
+        path = folder / "case.json"
+        path.write_text(json.dumps(absolute(keys, directory or pathlib.Path.cwd())), encoding="utf-8")
+        return path
+    path = pathlib.Path(manifest)
+    if not path.exists():
+        raise InputError("no such manifest, folder or bundle", file=str(path))
+    return path
+
+
+def _check(
+    path: pathlib.Path, time_limit: float | None, memory_limit: int | None, certificate: Any, witness: Any
+) -> tuple[Mapping[str, Any], str]:
+    core = extension()
+    if core is not None and "SHARDPROOF" not in os.environ:
+        answer, text = core.check(
+            str(path),
+            float(time_limit or 0),
+            int(memory_limit or 0),
+            os.fspath(certificate or ""),
+            os.fspath(witness or ""),
+        )
+        return json.loads(answer), text
+    command = [str(command_path()), "check", str(path), "--json"]
+    for option, value in (
+        ("--time-limit", time_limit),
+        ("--memory-limit", memory_limit),
+        ("--certificate", certificate),
+        ("--witness", witness),
+    ):
+        if value is not None:
+            command += [option, os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        return json.loads(done.stdout), ""
+    except ValueError:
+        raise ShardproofError(
+            f"{' '.join(command[:2])} ended with exit code {done.returncode} and no answer: {done.stderr.strip()[-2000:]}"
+        ) from None
