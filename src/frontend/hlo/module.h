@@ -21,6 +21,8 @@ struct Type {
   ir::DType dtype = ir::DType::Invalid;
   ir::Shape shape;
   std::vector<Type> elements;        // tuple
+  std::vector<int64_t> layout;       // minor_to_major as written ({1,0}), for `bitcast`; empty: not stated, which is descending
+  bool tiled = false;                // the layout has tiles or padding (T(8,128)): its memory order is not that of `layout`
   std::string_view float_format;     // exact name of a 4- or 8-bit float type ("f8e4m3fn"; static storage), else empty
 };
 
@@ -104,6 +106,7 @@ struct Module {
   std::vector<frontend::StatedSharding> parameter_shardings;         // spmd_parameters_shardings / argument attributes
   std::vector<frontend::StatedSharding> output_shardings;            // spmd_output_sharding / result attributes
   std::vector<std::string> argument_names;                           // pytree paths where the module states them, else empty
+  std::vector<std::string> result_names;                             // StableHLO jax.result_info: "result[0]['w']", where stated
   std::vector<std::pair<int64_t, int64_t>> donations;                // output -> parameter (input_output_alias, tf.aliasing_output)
   std::vector<std::string> notes;
 };
