@@ -470,4 +470,29 @@ NodeId Builder::recv(DType t, Shape s, int64_t peer, int64_t tag, GroupRef group
   return make(std::move(n));
 }
 
+NodeId Builder::global_to_local(NodeId x, std::vector<int64_t> parts, std::vector<int64_t> part_of_rank, std::vector<int64_t> class_of_rank) {
+  SP_CHECK(parts.size() == shape(x).size());
+  Shape s = shape(x);
+  for (size_t d = 0; d < s.size(); ++d) {
+    SP_CHECK(parts[d] > 0 && s[d] % parts[d] == 0);
+    s[d] /= parts[d];
+  }
+  Node n = node_of(Op::GlobalToLocal, dtype(x), std::move(s), {x});
+  n.a = std::move(parts);
+  n.b = std::move(part_of_rank);
+  n.c = std::move(class_of_rank);
+  return make(std::move(n));
+}
+
+NodeId Builder::local_to_global(NodeId x, std::vector<int64_t> parts, std::vector<int64_t> part_of_rank, std::vector<int64_t> class_of_rank) {
+  SP_CHECK(parts.size() == shape(x).size());
+  Shape s = shape(x);
+  for (size_t d = 0; d < s.size(); ++d) s[d] = product(s[d], parts[d]);
+  Node n = node_of(Op::LocalToGlobal, dtype(x), std::move(s), {x});
+  n.a = std::move(parts);
+  n.b = std::move(part_of_rank);
+  n.c = std::move(class_of_rank);
+  return make(std::move(n));
+}
+
 }  // namespace shardproof::ir

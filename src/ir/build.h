@@ -69,6 +69,8 @@ class Builder {
   NodeId broadcast_from(NodeId x, int64_t source, GroupRef group);
   NodeId send(NodeId x, int64_t peer, int64_t tag, GroupRef group);
   NodeId recv(DType t, Shape s, int64_t peer, int64_t tag, GroupRef group);
+  NodeId global_to_local(NodeId x, std::vector<int64_t> parts, std::vector<int64_t> part_of_rank, std::vector<int64_t> class_of_rank);
+  NodeId local_to_global(NodeId x, std::vector<int64_t> parts, std::vector<int64_t> part_of_rank, std::vector<int64_t> class_of_rank);
 
  private:
   NodeId make(Node node);

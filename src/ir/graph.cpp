@@ -43,6 +43,8 @@ std::string_view name(Op op) {
     case Op::BroadcastFrom: return "broadcast_from";
     case Op::Send: return "send";
     case Op::Recv: return "recv";
+    case Op::GlobalToLocal: return "global_to_local";
+    case Op::LocalToGlobal: return "local_to_global";
   }
   return "?";
 }

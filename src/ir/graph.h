@@ -69,6 +69,11 @@ enum class Op : uint8_t {
   BroadcastFrom,  // value of group member a[0]
   Send,           // x to peer a[0] (index in group), tag a[1]. Token
   Recv,           // from peer a[0], tag a[1]; shape and dtype as stated
+  // --- borders of per-rank regions in a program with global shapes, only before link. Outside of such regions every rank has its own view
+  //     of the global tensor. A table says who holds what: a = number of equal parts per dim; b = for every partition id its part per dim
+  //     (row after row); c = for every partition id its class. The ranks of one class together hold every part once.
+  GlobalToLocal,  // this rank's part of its own view
+  LocalToGlobal,  // concatenation of the parts held by the ranks of this rank's class
 };
 
 // Scalar functions. Integer forms wrap at the width of dtype; float forms are real functions with the rules of MANIFEST.md section 4.
@@ -106,7 +111,9 @@ struct Loc {
 
 // Who takes part in a collective, as the program says it; the linker resolves it to rank lists.
 struct GroupRef {
-  enum class Kind : uint8_t { None, Name, Partitions, Replicas, CrossReplica } kind = Kind::None;
+  // What the numbers in `members` are. Partitions: partition ids, one instance per replica. Replicas: replica ids, one instance per
+  // partition. CrossReplica: replica ids, and all partitions of these replicas join. Flattened: replica id * num_partitions + partition id.
+  enum class Kind : uint8_t { None, Name, Partitions, Replicas, CrossReplica, Flattened } kind = Kind::None;
   std::string name;                            // Name: looked up in the manifest's `groups`
   std::vector<std::vector<int64_t>> members;   // the others: explicit lists; empty = everyone
   int64_t size = 0;                            // what the operator states as group size, 0 = not stated

@@ -481,6 +481,41 @@ struct Verifier {
     }
   }
 
+  // The table is a bijection of (class, part) and ranks.
+  void border() {
+    if (!operands(1) || !same_dtype(0)) return;
+    const Shape& s = x(0).shape;
+    const size_t r = s.size(), ranks = n.c.size();
+    if (!require(n.a.size() == r && ranks > 0 && n.b.size() == ranks * r, "has wrong numbers of attributes")) return;
+    Shape expected = s;
+    int64_t parts = 1;
+    for (size_t d = 0; d < r; ++d) {
+      if (!require(n.a[d] > 0 && n.a[d] <= static_cast<int64_t>(ranks), "number of parts out of range")) return;
+      parts *= n.a[d];
+      if (!require(parts <= static_cast<int64_t>(ranks), "has more parts than ranks")) return;
+      if (n.op == Op::LocalToGlobal) expected[d] *= n.a[d];
+      else if (require(s[d] % n.a[d] == 0, "parts are not equal")) expected[d] /= n.a[d];
+    }
+    if (!extents(expected)) return;
+    std::vector<std::pair<int64_t, int64_t>> held;  // class, part
+    std::vector<int64_t> classes;
+    for (size_t k = 0; k < ranks; ++k) {
+      int64_t part = 0;
+      for (size_t d = 0; d < r; ++d) {
+        const int64_t i = n.b[k * r + d];
+        if (!require(i >= 0 && i < n.a[d], "part out of range")) return;
+        part = part * n.a[d] + i;
+      }
+      held.emplace_back(n.c[k], part);
+      classes.push_back(n.c[k]);
+    }
+    std::sort(held.begin(), held.end());
+    std::sort(classes.begin(), classes.end());
+    const auto distinct = static_cast<int64_t>(std::unique(classes.begin(), classes.end()) - classes.begin());
+    require(std::adjacent_find(held.begin(), held.end()) == held.end() && distinct * parts == static_cast<int64_t>(ranks),
+            "the ranks of a class do not hold every part once");
+  }
+
   void run() {
     if (n.dtype == DType::Invalid) {
       fail("has no dtype");
@@ -553,6 +588,8 @@ struct Verifier {
       case Op::BroadcastFrom:
       case Op::Send:
       case Op::Recv: collective(); return;
+      case Op::GlobalToLocal:
+      case Op::LocalToGlobal: border(); return;
     }
     fail("is no operator");
   }
