@@ -415,11 +415,12 @@ bool GraphReader::argument(const Json& value, const std::string& where, int dept
            : number == Arg::Kind::Bool ? access_.boolean(*literal, where, out.i)
                                        : access_.real(*literal, where, out.d);
   };
-  const auto torch_word = [&](const char* const* names, size_t count, int64_t number) {
-    if (number < 0 || static_cast<size_t>(number) >= count || names[number] == nullptr) {
+  const auto torch_word = [&](const char* const* names, size_t count, int64_t number, int64_t first = 0) {
+    const int64_t index = number - first;
+    if (index < 0 || static_cast<size_t>(index) >= count || names[index] == nullptr) {
       return access_.fail(where, fmt::format("unknown value {} of \"{}\"", number, key));
     }
-    out = make(Arg::Kind::Word, std::string("torch.") + names[number]);
+    out = make(Arg::Kind::Word, std::string("torch.") + names[index]);
     return true;
   };
   int64_t number = 0;
@@ -449,7 +450,7 @@ bool GraphReader::argument(const Json& value, const std::string& where, int dept
   if (key == "as_graph") return graph_argument(*member, where, out);
   if (key == "as_scalar_type") {
     if (!access_.integer(*member, where, number)) return false;
-    return number >= 28 ? torch_word(kLaterScalarTypeNames, std::size(kLaterScalarTypeNames), number - 28)
+    return number >= 28 ? torch_word(kLaterScalarTypeNames, std::size(kLaterScalarTypeNames), number, 28)
                         : torch_word(kScalarTypeNames, std::size(kScalarTypeNames), number);
   }
   if (key == "as_memory_format") {
