@@ -16,7 +16,7 @@ bool is_terminator(std::string_view name) {
 }  // namespace
 
 bool same_type(const hlo::Type& a, const hlo::Type& b) {
-  if (a.tuple != b.tuple || a.dtype != b.dtype || a.shape != b.shape || a.elements.size() != b.elements.size()) return false;
+  if (a.tuple != b.tuple || a.dtype != b.dtype || a.float_format != b.float_format || a.shape != b.shape || a.elements.size() != b.elements.size()) return false;
   for (size_t k = 0; k < a.elements.size(); ++k)
     if (!same_type(a.elements[k], b.elements[k])) return false;  // as deep as kMaxTypeDepth
   return true;

@@ -20,7 +20,7 @@ LocId Parser::parse_loc() {
 
 LocId Parser::parse_loc_body(int depth) {
   LocNode node;
-  if (depth > kMaxLocDepth) {  // skip to the bracket that closes this part
+  if (depth > kMaxLocDepth) {  // skip to the ')', ']', ',' or 'at' that ends this part
     int64_t open = 0;
     while (!at_end()) {
       char c = text_[pos_];
@@ -28,7 +28,12 @@ LocId Parser::parse_loc_body(int depth) {
         raw_string();
         continue;
       }
-      if (open == 0 && (c == ')' || c == ']')) break;
+      if (c >= 'a' && c <= 'z') {
+        if (open == 0 && peek_word("at")) break;
+        identifier("a word of a location");
+        continue;
+      }
+      if (open == 0 && (c == ')' || c == ']' || c == ',')) break;
       if (c == '(' || c == '[') ++open;
       if (c == ')' || c == ']') --open;
       ++pos_;

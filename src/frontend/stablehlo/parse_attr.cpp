@@ -41,6 +41,17 @@ ir::DType element_type(std::string_view w) {
   return DType::Invalid;
 }
 
+// HLO's spelling of the 4- and 8-bit float types ("f8E4M3FN" -> "f8e4m3fn"), in static storage.
+std::string_view float_format(std::string_view w) {
+  static constexpr std::string_view kNames[][2] = {
+      {"f4E2M1FN", "f4e2m1fn"},         {"f8E3M4", "f8e3m4"},         {"f8E4M3", "f8e4m3"},           {"f8E4M3FN", "f8e4m3fn"},
+      {"f8E4M3FNUZ", "f8e4m3fnuz"},     {"f8E4M3B11FNUZ", "f8e4m3b11fnuz"}, {"f8E5M2", "f8e5m2"},     {"f8E5M2FNUZ", "f8e5m2fnuz"},
+      {"f8E8M0FNU", "f8e8m0fnu"}};
+  for (const auto& [mlir, hlo] : kNames)
+    if (w == mlir) return hlo;
+  return {};
+}
+
 }  // namespace
 
 std::pair<int, int> line_column(std::string_view text, size_t offset) {
@@ -253,7 +264,8 @@ TypeId Parser::parse_type(int depth) {
   return intern(std::move(type), text_.substr(start, pos_ - start));
 }
 
-bool Parser::parse_element(ir::DType* dtype) {
+bool Parser::parse_element(hlo::Type* type) {
+  ir::DType* dtype = &type->dtype;
   if (accept_word("complex")) {
     expect('<', "after 'complex'");
     std::string_view part = identifier("f32 or f64");
@@ -270,6 +282,10 @@ bool Parser::parse_element(ir::DType* dtype) {
   }
   std::string_view word = identifier("an element type such as f32, bf16, i32, ui8 or i1");
   *dtype = element_type(word);
+  if (*dtype == ir::DType::F8 || *dtype == ir::DType::F4) {
+    type->float_format = float_format(word);
+    if (type->float_format.empty()) *dtype = ir::DType::Invalid;
+  }
   return is_type_word(word);
 }
 
@@ -302,7 +318,7 @@ hlo::Type Parser::parse_tensor(int) {
     if (type.shape.size() > 64) fail(pos_, "the tensor has more than 64 dimensions; shardproof does not read such shapes");
   }
   size_t at = position();
-  if (!parse_element(&type.dtype)) fail(at, "expected an element type such as f32, bf16, i32, ui8 or i1");
+  if (!parse_element(&type)) fail(at, "expected an element type such as f32, bf16, i32, ui8 or i1");
   if (type.dtype == ir::DType::Invalid) type.dynamic = true;
   if (accept(',')) {  // an encoding: bounds of dynamic dimensions, sparsity
     while (peek() != '>' && !at_end()) {
@@ -353,7 +369,7 @@ hlo::Type Parser::parse_type_value(int depth) {
     return type;
   }
   size_t at = position();
-  if (!is_letter(peek()) || !parse_element(&type.dtype)) {
+  if (!is_letter(peek()) || !parse_element(&type)) {
     pos_ = at;
     expected("a type such as tensor<2x3xf32>");
   }

@@ -278,12 +278,14 @@ void Parser::parse_flexible(Op& op) {
       op.operands.push_back(name);
     } else if (c == '(') {
       ++pos_;
-      parse_operands(op);
-      // chlo.top_k(%x, k = 8)
       while (peek() != ')') {
-        std::string key(identifier("an attribute name or ')'"));
-        expect('=', "after the attribute name");
-        add(op, std::move(key), parse_attr(0, false));
+        if (peek() == '%') {
+          op.operands.push_back(operand());
+        } else {  // chlo.top_k(%x, k = 8)
+          std::string key(identifier("a value such as %0, an attribute name or ')'"));
+          expect('=', "after the attribute name");
+          add(op, std::move(key), parse_attr(0, false));
+        }
         if (!accept(',')) break;
       }
       expect(')', "after the operands");

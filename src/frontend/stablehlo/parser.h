@@ -57,7 +57,7 @@ class Parser {
   TypeId intern(hlo::Type type, std::string_view spelling);
   hlo::Type parse_type_value(int depth);
   hlo::Type parse_tensor(int depth);
-  bool parse_element(ir::DType* dtype);
+  bool parse_element(hlo::Type* type);
   Attr parse_attr_value(int depth, bool typed);
   Attr number(bool typed);
   Attr dense(int depth);
