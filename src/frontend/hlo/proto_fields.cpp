@@ -126,7 +126,7 @@ bool ProtoReader::field(const Field& f, Instruction& out) {
     case 72: out.compare_type = f.text(); return true;
     case 75: return f.value == 0 || keep("padding_type", fmt::format("{}", f.value));
     case 77: {
-      if (f.value == 1) return true;   // API_VERSION_ORIGINAL
+      if (f.value <= 1) return true;   // UNSPECIFIED is put in where nothing is stored; ORIGINAL is not printed
       constexpr std::string_view names[] = {"UNSPECIFIED", "ORIGINAL", "STATUS_RETURNING", "STATUS_RETURNING_UNIFIED", "TYPED_FFI"};
       return keep("api_version", f.value < 5 ? fmt::format("API_VERSION_{}", names[f.value]) : fmt::format("{}", f.value));
     }

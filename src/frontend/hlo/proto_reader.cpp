@@ -141,7 +141,7 @@ bool ProtoReader::frontend_attributes(std::string_view bytes, Instruction* instr
 bool ProtoReader::instruction(std::string_view bytes, Instruction& out, std::vector<int64_t>& operands, std::vector<int64_t>& called, int64_t& id) {
   id = 0;
   std::string_view constant, attributes;
-  bool has_constant = false, has_type = false;
+  bool has_constant = false, has_type = false, has_api_version = false;
   Wire w(bytes);
   Field f;
   while (w.next(f)) {
@@ -154,6 +154,7 @@ bool ProtoReader::instruction(std::string_view bytes, Instruction& out, std::vec
       case 68: attributes = f.bytes; break;                     // after the sharding
       default:
         has_type = has_type || f.number == 3;
+        has_api_version = has_api_version || (f.number == 77 && f.value != 0);
         good = field(f, out);
     }
     if (!good) return false;
@@ -165,9 +166,11 @@ bool ProtoReader::instruction(std::string_view bytes, Instruction& out, std::vec
   // Zeros are not stored.
   if (out.opcode == "parameter") out.parameter_number = std::max<int64_t>(out.parameter_number, 0);
   if (out.opcode == "get-tuple-element") out.tuple_index = std::max<int64_t>(out.tuple_index, 0);
-  if (out.opcode == "topk" && std::none_of(out.other.begin(), out.other.end(), [](const auto& o) { return o.first == "largest"; })) {
-    out.other.emplace_back("largest", "false");
-  }
+  const auto lacks = [&out](std::string_view key) {
+    return std::none_of(out.other.begin(), out.other.end(), [key](const auto& o) { return o.first == key; });
+  };
+  if (out.opcode == "topk" && lacks("largest")) out.other.emplace_back("largest", "false");
+  if (out.opcode == "custom-call" && !has_api_version) out.other.emplace_back("api_version", "API_VERSION_UNSPECIFIED");
   if (out.opcode == "rng-bit-generator" && out.algorithm.empty()) out.algorithm = "rng_default";
   if (out.opcode == "constant") {
     if (has_constant) return literal(constant, out);

@@ -5,39 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <sstream>
 
-#include "frontend/hlo/module.h"
+#include "unit/frontend/hlo/support.h"
 
 namespace shardproof::hlo {
 namespace {
-
-std::filesystem::path shared() {
-  if (const char* s = std::getenv("SHARDPROOF_SHARED")) return s;
-  return std::filesystem::path(SHARDPROOF_SOURCE_DIR) / ".." / "shared";
-}
-
-std::vector<std::filesystem::path> files() {
-  std::vector<std::filesystem::path> out;
-  std::error_code error;
-  for (std::filesystem::recursive_directory_iterator i(shared(), error), end; !error && i != end; i.increment(error)) {
-    const std::string name = i->path().filename().string();
-    if (name.ends_with(".hlo") || name.ends_with(".hlo.txt")) out.push_back(i->path());
-  }
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
-std::string read(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream s;
-  s << in.rdbuf();
-  return s.str();
-}
 
 // Instructions by opcode, and computations, from the lines alone.
 struct Count {
@@ -72,16 +46,16 @@ Count count(const std::string& text) {
 }
 
 TEST_CASE("every shared file has as many instructions of each operator as it has lines of it") {
-  const auto list = files();
+  const auto list = test::shared_files({".hlo", ".hlo.txt"});
   if (list.empty()) {
     MESSAGE("no shared files: skipped");
     return;
   }
   size_t total = 0;
   for (const auto& path : list) {
-    const std::string text = read(path);
-    const auto module = read_text(text, path.string());
-    CAPTURE(path.string());
+    const std::string text = test::read_file(path);
+    const auto module = read_text(text, path);
+    CAPTURE(path);
     if (!module.ok()) {
       const Diagnostic& d = module.error();
       FAIL_CHECK(fmt::format("{}:{}:{}: {}", d.file, d.line, d.column, d.message));
