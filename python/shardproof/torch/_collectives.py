@@ -1,0 +1,168 @@
+# Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+"""Raw c10d calls become functional collectives: `dist.all_reduce(x)` is traced as an operator that writes into x and names its group by an
+object; here it becomes all_reduce, wait_tensor and a copy into x, with the group's name, and functionalisation does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from shardproof.torch._errors import CaptureError
+
+_F = torch.ops._c10d_functional
+
+
+def _group(handle: Any) -> dist.ProcessGroup:
+    return handle if isinstance(handle, dist.ProcessGroup) else dist.ProcessGroup.unbox(handle)
+
+
+def _name(handle: Any) -> str:
+    return str(_group(handle).group_name)
+
+
+def _reduce_op(handle: Any) -> str:
+    from torch.distributed._functional_collectives import REDUCE_OP_TO_STR
+
+    op = dist.ReduceOp.RedOpType(handle.op()) if isinstance(handle, torch.ScriptObject) else handle
+    if op not in REDUCE_OP_TO_STR:
+        raise CaptureError(f"the reduction {op} of a collective is not supported")
+    return str(REDUCE_OP_TO_STR[op])
+
+
+def _done(x: torch.Tensor) -> torch.Tensor:
+    return _F.wait_tensor(x)
+
+
+def _copy(target: torch.Tensor, value: torch.Tensor) -> None:
+    target.copy_(value.reshape(target.shape))
+
+
+def _all_reduce(tensors: Sequence[torch.Tensor], pg: Any, op: Any, *_: Any) -> Any:
+    for x in tensors:
+        _copy(x, _done(_F.all_reduce(x, _reduce_op(op), _name(pg))))
+    return list(tensors), None
+
+
+def _gather(x: torch.Tensor, pg: Any) -> torch.Tensor:
+    return _done(_F.all_gather_into_tensor(x.contiguous(), _group(pg).size(), _name(pg)))
+
+
+def _scatter(x: torch.Tensor, pg: Any, op: Any) -> torch.Tensor:
+    return _done(_F.reduce_scatter_tensor(x.contiguous(), _reduce_op(op), _group(pg).size(), _name(pg)))
+
+
+def _all_gather_base(out: torch.Tensor, x: torch.Tensor, pg: Any, *_: Any) -> Any:
+    _copy(out, _gather(x, pg))
+    return out, None
+
+
+def _all_gather(outs: Sequence[Sequence[torch.Tensor]], xs: Sequence[torch.Tensor], pg: Any, *_: Any) -> Any:
+    for targets, x in zip(outs, xs, strict=True):
+        flat = _gather(x.reshape(1, -1), pg)
+        for index, target in enumerate(targets):
+            _copy(target, flat[index])
+    return [list(t) for t in outs], None
+
+
+def _gather_coalesced(outs: Sequence[torch.Tensor], xs: Sequence[torch.Tensor], pg: Any, *_: Any) -> Any:
+    for out, x in zip(outs, xs, strict=True):
+        _copy(out, _gather(x, pg))
+
+
+def _reduce_scatter_base(out: torch.Tensor, x: torch.Tensor, pg: Any, op: Any, *_: Any) -> Any:
+    _copy(out, _scatter(x, pg, op))
+    return out, None
+
+
+def _reduce_scatter(
+    outs: Sequence[torch.Tensor], xs: Sequence[Sequence[torch.Tensor]], pg: Any, op: Any, *_: Any
+) -> Any:
+    for out, parts in zip(outs, xs, strict=True):
+        _copy(out, _scatter(torch.stack([p.reshape(-1) for p in parts]), pg, op))
+    return list(outs), None
+
+
+def _scatter_coalesced(outs: Sequence[torch.Tensor], xs: Sequence[torch.Tensor], pg: Any, op: Any, *_: Any) -> Any:
+    for out, x in zip(outs, xs, strict=True):
+        _copy(out, _scatter(x, pg, op))
+
+
+def _all_to_all_base(
+    out: torch.Tensor, x: torch.Tensor, pg: Any, out_splits: Sequence[int], in_splits: Sequence[int], *_: Any
+) -> Any:
+    size = _group(pg).size()
+    out_splits = list(out_splits) or [out.shape[0] // size] * size
+    in_splits = list(in_splits) or [x.shape[0] // size] * size
+    _copy(out, _done(_F.all_to_all_single(x.contiguous(), out_splits, in_splits, _name(pg))))
+
+
+def _all_to_all(outs: Sequence[torch.Tensor], xs: Sequence[torch.Tensor], pg: Any, *_: Any) -> Any:
+    flat = torch.cat([x.reshape(-1) for x in xs])
+    received = _done(_F.all_to_all_single(flat, [o.numel() for o in outs], [x.numel() for x in xs], _name(pg)))
+    for out, part in zip(outs, torch.split(received, [o.numel() for o in outs]), strict=True):
+        _copy(out, part)
+    return list(outs), None
+
+
+def _broadcast(tensors: Sequence[torch.Tensor], pg: Any, root: int, root_tensor: int = 0, *_: Any) -> Any:
+    for x in tensors:
+        _copy(x, _done(_F.broadcast(x, root, _name(pg))))
+    return list(tensors), None
+
+
+def _send(tensors: Sequence[torch.Tensor], pg: Any, dst: int, tag: int) -> Any:
+    for x in tensors:
+        _done(_F.isend(x, dist.get_global_rank(_group(pg), dst), tag, _name(pg)))
+
+
+def _recv(tensors: Sequence[torch.Tensor], pg: Any, src: int, tag: int) -> Any:
+    for x in tensors:
+        _copy(x, _done(_F.irecv(x, dist.get_global_rank(_group(pg), src), tag, _name(pg))))
+
+
+_REWRITES: dict[str, Callable[..., Any]] = {
+    "allreduce_": _all_reduce,
+    "allreduce_coalesced_": _all_reduce,
+    "_allgather_base_": _all_gather_base,
+    "allgather_": _all_gather,
+    "allgather_into_tensor_coalesced_": _gather_coalesced,
+    "_reduce_scatter_base_": _reduce_scatter_base,
+    "reduce_scatter_": _reduce_scatter,
+    "reduce_scatter_tensor_coalesced_": _scatter_coalesced,
+    "alltoall_base_": _all_to_all_base,
+    "alltoall_": _all_to_all,
+    "broadcast_": _broadcast,
+    "send": _send,
+    "recv_": _recv,
+    "barrier": lambda *_: None,
+    "monitored_barrier_": lambda *_: None,
+}
+
+
+class Rewriter(torch.fx.Interpreter):
+    """Runs a traced graph with raw c10d operators replaced."""
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if isinstance(target, torch._ops.OpOverload) and target.namespace == "c10d":
+            name = target._schema.name.split("::")[1]
+            if name not in _REWRITES:
+                raise CaptureError(
+                    f"the collective dist.{name.strip('_')} is not supported; use its functional form from torch.distributed._functional_collectives"
+                )
+            return _REWRITES[name](*args, **kwargs)
+        if isinstance(target, torch._ops.OpOverload) and target.namespace == "_c10d_functional":
+            # A group may be given as an object instead of its name.
+            args = tuple(_name(a) if isinstance(a, (torch.ScriptObject, dist.ProcessGroup)) else a for a in args)
+        return super().call_function(target, args, kwargs)
+
+
+def group_table() -> dict[str, list[int]]:
+    """Every process group of this rank: its name and its ranks."""
+    if not dist.is_initialized():
+        return {}
+    world = dist.distributed_c10d._world
+    return {str(name): list(dist.get_process_group_ranks(pg)) for pg, name in world.pg_names.items()}

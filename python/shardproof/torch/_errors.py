@@ -1,0 +1,75 @@
+# Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+"""What cannot be captured, said with the user's line and a way around."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+from shardproof._report import ShardproofError
+
+
+class CaptureError(ShardproofError):
+    """A program that could not be captured; the message says where and what to do."""
+
+
+# What the exception's text contains, and the advice. The first that matches is taken.
+_ADVICE: tuple[tuple[str, str], ...] = (
+    (
+        r"DataDependentOutput|_local_scalar_dense|aten\.(item|nonzero|unique)|Could not guard on data-dependent|DynamicOutputShape",
+        "A tensor's value decides the shape of the program here (.item(), .tolist(), nonzero, a mask as index). Dropless expert dispatch does that: use a capacity with "
+        "padding (moe_expert_capacity_factor with pad_expert_input_to_capacity, or ep_implementation='all_reduce'), or pass the number as a constant.",
+    ),
+    (
+        r"symbolically trace a dynamo-optimized function",
+        "A torch.compile-d function is called inside the traced program: capture the uncompiled model (shardproof sets torch._dynamo.config.error_on_nested_fx_trace = False "
+        "for decorators; a compiled module must be unwrapped with module._orig_mod).",
+    ),
+    (
+        r"mixed torch\.Tensor and DTensor",
+        "A plain tensor meets a DTensor: distribute the module that makes it, or convert the tensor with DTensor.from_local.",
+    ),
+    (
+        r"Mixing fake modes",
+        "A tensor of another capture is kept in the model (a cache?). Build the model inside the function that you pass, not outside of it.",
+    ),
+    (
+        r"Cannot copy out of meta tensor|is on device meta|Tensor on device meta|on meta device|device meta|device=meta",
+        "The model makes tensors that are neither parameters nor buffers, and they are without values on the meta device. Register them as buffers, or build for real with build='cpu'.",
+    ),
+    (
+        r"fake(?:_tensor)?.*not.*implement|NotImplementedError: Operator",
+        "An operator has no rule for DTensor or fake tensors: replace it, e.g. choose the math attention backend.",
+    ),
+    (
+        r"does not have a sharding strategy",
+        "DTensor has no rule for this operator: choose another implementation of it (for attention: the eager or math one).",
+    ),
+)
+
+
+def user_line(error: BaseException) -> str:
+    """`file:line in function: code` of the innermost frame that is the user's."""
+    from shardproof.torch._locations import is_users
+
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if is_users(f.filename)]
+    if not frames:
+        return ""
+    frame = frames[-1]
+    return f"{frame.filename}:{frame.lineno} in {frame.name}: {(frame.line or '').strip()}"
+
+
+def explain(error: BaseException, what: str) -> CaptureError:
+    """A CaptureError for whatever went wrong while `what` was captured."""
+    if isinstance(error, CaptureError):
+        return error
+    text = f"{type(error).__name__}: {error}"
+    advice = next((a for pattern, a in _ADVICE if re.search(pattern, text, re.IGNORECASE)), "")
+    lines = [f"{what} could not be captured: {text.strip().splitlines()[0][:500]}"]
+    if where := user_line(error):
+        lines.append(f"  at {where}")
+    if advice:
+        lines.append(f"  {advice}")
+    made = CaptureError("\n".join(lines))
+    made.__cause__ = error
+    return made
