@@ -1,0 +1,285 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Axes and buffers of block tensors.
+#include "interp/block_tensor.h"
+
+#include <algorithm>
+
+#include "util/result.h"
+
+namespace shardproof::interp {
+namespace {
+
+constexpr size_t kMaxElements = size_t{1} << 25;  // of one tensor, whatever the configuration says
+
+}  // namespace
+
+Axis Axis::unit(int64_t n) {
+  Axis a;
+  a.n_ = n;
+  return a;
+}
+
+Axis Axis::whole(int64_t n) { return n <= 1 ? unit(n) : cut(n, {n}); }
+
+Axis Axis::cut(int64_t n, std::vector<int64_t> ends) {
+  if (static_cast<int64_t>(ends.size()) == n) return unit(n);
+  SP_CHECK(!ends.empty() && ends.back() == n);
+  Axis a;
+  a.n_ = n;
+  a.ends_ = std::make_shared<const std::vector<int64_t>>(std::move(ends));
+  return a;
+}
+
+Axis Axis::at(int64_t n, std::vector<int64_t> positions) {
+  if (n <= 1) return unit(n);
+  std::sort(positions.begin(), positions.end());
+  std::vector<int64_t> ends;
+  for (int64_t p : positions) {
+    if (p > 0 && p < n && (ends.empty() || ends.back() != p)) ends.push_back(p);
+  }
+  ends.push_back(n);
+  return cut(n, std::move(ends));
+}
+
+int64_t Axis::block_of(int64_t position) const {
+  if (!ends_) return position;
+  return std::upper_bound(ends_->begin(), ends_->end(), position) - ends_->begin();
+}
+
+bool Axis::operator==(const Axis& other) const {
+  if (n_ != other.n_) return false;
+  if (ends_ == other.ends_) return true;
+  return ends_ && other.ends_ && *ends_ == *other.ends_;
+}
+
+Axis common(const Axis& x, const Axis& y) {
+  SP_CHECK(x.extent() == y.extent());
+  if (x.is_unit() || y.blocks() == 1) return x;
+  if (y.is_unit() || x.blocks() == 1) return y;
+  if (x == y) return x;
+  std::vector<int64_t> ends;
+  for (int64_t i = 0, j = 0; i < x.blocks() && j < y.blocks();) {
+    const int64_t e = std::min(x.end(i), y.end(j));
+    ends.push_back(e);
+    if (x.end(i) == e) ++i;
+    if (y.end(j) == e) ++j;
+  }
+  return Axis::cut(x.extent(), std::move(ends));
+}
+
+std::vector<int64_t> containing(const Axis& fine, const Axis& coarse) {
+  std::vector<int64_t> out(static_cast<size_t>(fine.blocks()));
+  for (int64_t k = 0, c = 0; k < fine.blocks(); ++k) {
+    while (coarse.end(c) < fine.end(k)) ++c;
+    out[k] = c;
+  }
+  return out;
+}
+
+std::vector<int64_t> starts(const Axis& axis) {
+  std::vector<int64_t> out(static_cast<size_t>(axis.blocks()));
+  for (size_t k = 0; k < out.size(); ++k) out[k] = axis.start(static_cast<int64_t>(k));
+  return out;
+}
+
+Buffer Buffer::make(Number number, size_t n) {
+  if (n > kMaxElements) throw EvalError{"budget: a tensor needs too many blocks"};
+  Buffer b;
+  b.number = number;
+  b.size = n;
+  switch (number) {
+    case Number::Integer: b.i.resize(n); break;
+    case Number::Interval:
+      b.m.resize(n);
+      b.r.resize(n);
+      break;
+    case Number::Ball: b.ball = Balls(n); break;
+  }
+  return b;
+}
+
+State Buffer::state_at(size_t k) const {
+  switch (number) {
+    case Number::Integer: return state.empty() ? State::Fine : state[k];
+    case Number::Interval:
+      if (m[k] == m[k]) return State::Fine;
+      return r[k] == 0 ? State::Undefined : State::Undecided;
+    case Number::Ball:
+      if (is_undefined(ball[k])) return State::Undefined;
+      return is_undecided(ball[k]) ? State::Undecided : State::Fine;
+  }
+  return State::Undecided;
+}
+
+void Buffer::set_state(size_t k, State s) {
+  switch (number) {
+    case Number::Integer:
+      if (state.empty()) {
+        if (s == State::Fine) return;
+        state.resize(size, State::Fine);
+      }
+      state[k] = s;
+      return;
+    case Number::Interval:
+      if (s != State::Fine) set(k, s == State::Undefined ? kUndefined : kUndecided);
+      return;
+    case Number::Ball:
+      if (s == State::Undefined) set_undefined(ball[k]);
+      if (s == State::Undecided) set_undecided(ball[k]);
+      return;
+  }
+}
+
+void Buffer::copy(size_t to, const Buffer& from, size_t k) {
+  switch (number) {
+    case Number::Integer:
+      i[to] = from.i[k];
+      if (!from.state.empty() || !state.empty()) set_state(to, from.state_at(k));
+      return;
+    case Number::Interval:
+      m[to] = from.m[k];
+      r[to] = from.r[k];
+      return;
+    case Number::Ball: arb_set(ball[to], from.ball[k]); return;
+  }
+}
+
+size_t Buffer::bytes() const { return size * (number == Number::Ball ? 2 * sizeof(arb_struct) : number == Number::Interval ? 16 : 8) + state.size(); }
+
+Order order(const Buffer& x, size_t i, const Buffer& y, size_t j, bool is_unsigned) {
+  switch (x.number) {
+    case Number::Integer: {
+      if (x.state_at(i) != State::Fine || y.state_at(j) != State::Fine) return Order::Open;
+      const int64_t a = x.i[i], b = y.i[j];
+      if (a == b) return Order::Equal;
+      const bool less = is_unsigned ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b;
+      return less ? Order::Less : Order::Greater;
+    }
+    case Number::Interval: return order(x.interval(i), y.interval(j));
+    case Number::Ball: return order(x.ball[i], y.ball[j]);
+  }
+  return Order::Open;
+}
+
+bool same_element(const Buffer& x, size_t i, const Buffer& y, size_t j) {
+  switch (x.number) {
+    case Number::Integer: return x.state_at(i) == State::Fine && y.state_at(j) == State::Fine && x.i[i] == y.i[j];
+    case Number::Interval: return x.m[i] == y.m[j] && x.r[i] == y.r[j];
+    case Number::Ball: return arf_equal(arb_midref(x.ball[i]), arb_midref(y.ball[j])) && mag_equal(arb_radref(x.ball[i]), arb_radref(y.ball[j]));
+  }
+  return false;
+}
+
+Buffer gather(const Buffer& in, const std::vector<Table>& tables) {
+  size_t total = 1;
+  for (const Table& t : tables) total *= t.size();
+  Buffer out = Buffer::make(in.number, total);
+  if (total == 0) return out;
+  if (!in.state.empty()) out.state.resize(total, State::Fine);
+  static const Table kScalar{0};
+  const Table& last = tables.empty() ? kScalar : tables.back();
+  const size_t width = last.size(), outer = tables.empty() ? 0 : tables.size() - 1;
+  bool contiguous = true;
+  for (size_t k = 1; k < width; ++k) contiguous = contiguous && last[k] == last[0] + static_cast<int64_t>(k);
+  std::vector<size_t> at(outer, 0);
+  int64_t base = 0;
+  for (size_t d = 0; d < outer; ++d) base += tables[d][0];
+  for (size_t row = 0; row < total; row += width) {
+    const size_t first = static_cast<size_t>(base + last[0]);
+    switch (in.number) {
+      case Number::Integer:
+        if (contiguous) {
+          std::copy_n(in.i.begin() + first, width, out.i.begin() + row);
+        } else {
+          for (size_t k = 0; k < width; ++k) out.i[row + k] = in.i[base + last[k]];
+        }
+        if (!in.state.empty()) {
+          for (size_t k = 0; k < width; ++k) out.state[row + k] = in.state[base + last[k]];
+        }
+        break;
+      case Number::Interval:
+        if (contiguous) {
+          std::copy_n(in.m.begin() + first, width, out.m.begin() + row);
+          std::copy_n(in.r.begin() + first, width, out.r.begin() + row);
+        } else {
+          for (size_t k = 0; k < width; ++k) {
+            out.m[row + k] = in.m[base + last[k]];
+            out.r[row + k] = in.r[base + last[k]];
+          }
+        }
+        break;
+      case Number::Ball:
+        for (size_t k = 0; k < width; ++k) arb_set(out.ball[row + k], in.ball[base + last[k]]);
+        break;
+    }
+    for (size_t d = outer; d-- > 0;) {  // next row
+      base -= tables[d][at[d]];
+      if (++at[d] < tables[d].size()) {
+        base += tables[d][at[d]];
+        break;
+      }
+      at[d] = 0;
+      base += tables[d][0];
+    }
+  }
+  return out;
+}
+
+int64_t count_blocks(const std::vector<Axis>& axes) {
+  int64_t total = 1;
+  for (const Axis& a : axes) {
+    if (__builtin_mul_overflow(total, a.blocks(), &total)) throw EvalError{"budget: too many blocks"};
+  }
+  return total;
+}
+
+int64_t Value::blocks() const { return count_blocks(axes); }
+
+ir::Shape Value::shape() const {
+  ir::Shape s;
+  for (const Axis& a : axes) s.push_back(a.extent());
+  return s;
+}
+
+std::vector<int64_t> Value::strides() const {
+  std::vector<int64_t> out(axes.size());
+  int64_t step = 1;
+  for (size_t d = axes.size(); d-- > 0;) {
+    out[d] = step;
+    step *= axes[d].blocks();
+  }
+  return out;
+}
+
+Value view(const Value& x, std::vector<Axis> axes, const std::vector<Table>& tables) {
+  Value out{x.dtype, std::move(axes), nullptr, nullptr};
+  out.data = std::make_shared<const Buffer>(gather(*x.data, tables));
+  if (x.imag) out.imag = std::make_shared<const Buffer>(gather(*x.imag, tables));
+  return out;
+}
+
+Value refine(const Value& x, const std::vector<Axis>& axes) {
+  SP_CHECK(axes.size() == x.axes.size());
+  bool same = true;
+  for (size_t d = 0; d < axes.size(); ++d) same = same && axes[d].blocks() == x.axes[d].blocks();
+  if (same) {
+    Value out = x;
+    out.axes = axes;
+    return out;
+  }
+  const auto strides = x.strides();
+  std::vector<Table> tables(axes.size());
+  for (size_t d = 0; d < axes.size(); ++d) {
+    tables[d] = containing(axes[d], x.axes[d]);
+    for (int64_t& t : tables[d]) t *= strides[d];
+  }
+  return view(x, axes, tables);
+}
+
+size_t locate(const Value& x, const std::vector<int64_t>& index) {
+  size_t at = 0;
+  for (size_t d = 0; d < x.axes.size(); ++d) at = at * static_cast<size_t>(x.axes[d].blocks()) + static_cast<size_t>(x.axes[d].block_of(index[d]));
+  return at;
+}
+
+}  // namespace shardproof::interp

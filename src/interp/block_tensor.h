@@ -1,0 +1,120 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Block tensors: a small array of elements plus, per dimension, run lengths. Real sizes at small cost (docs/design.md, section 9 of the blueprint).
+//
+// Idea: an Axis cuts a dimension of extent n into runs; a tensor is constant on every box of runs, so one element a box is stored, row-major over
+// the runs. A dimension whose runs all have length 1 ("unit") is an ordinary dense one, so dense tensors are the special case without overhead.
+// Structural operators only move elements: they compute new axes and, per result dimension, a table of source offsets (gather()).
+// Arithmetic first refines its operands to common axes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "interp/number.h"
+#include "ir/graph.h"
+
+namespace shardproof::interp {
+
+// Evaluation stops for this node (budget, an operator without meaning here). Never leaves the library.
+struct EvalError {
+  std::string reason;
+};
+
+class Axis {
+ public:
+  Axis() = default;
+  static Axis unit(int64_t n);
+  static Axis whole(int64_t n);
+  static Axis cut(int64_t n, std::vector<int64_t> ends);  // ends of the runs, increasing, the last is n
+  // Runs between the given cut positions (any order, those outside (0, n) are ignored).
+  static Axis at(int64_t n, std::vector<int64_t> positions);
+
+  int64_t extent() const { return n_; }
+  int64_t blocks() const { return ends_ ? static_cast<int64_t>(ends_->size()) : n_; }
+  bool is_unit() const { return ends_ == nullptr; }
+  int64_t end(int64_t k) const { return ends_ ? (*ends_)[k] : k + 1; }
+  int64_t start(int64_t k) const { return k == 0 ? 0 : end(k - 1); }
+  int64_t run(int64_t k) const { return end(k) - start(k); }
+  int64_t block_of(int64_t position) const;
+  bool operator==(const Axis& other) const;
+
+ private:
+  int64_t n_ = 0;
+  std::shared_ptr<const std::vector<int64_t>> ends_;  // null: unit
+};
+
+Axis common(const Axis& x, const Axis& y);
+// For each run of `fine`, the run of `coarse` that contains it. REQUIRES: fine refines coarse.
+std::vector<int64_t> containing(const Axis& fine, const Axis& coarse);
+std::vector<int64_t> starts(const Axis& axis);
+
+// Arb numbers with value semantics of a vector (moves only).
+class Balls {
+ public:
+  Balls() = default;
+  explicit Balls(size_t n) : p_(n ? _arb_vec_init(static_cast<slong>(n)) : nullptr), n_(n) {}
+  Balls(Balls&& other) noexcept : p_(other.p_), n_(other.n_) { other.p_ = nullptr, other.n_ = 0; }
+  Balls& operator=(Balls&& other) noexcept {
+    std::swap(p_, other.p_);
+    std::swap(n_, other.n_);
+    return *this;
+  }
+  ~Balls() {
+    if (p_) _arb_vec_clear(p_, static_cast<slong>(n_));
+  }
+  arb_ptr operator[](size_t k) { return p_ + k; }
+  arb_srcptr operator[](size_t k) const { return p_ + k; }
+  size_t size() const { return n_; }
+
+ private:
+  arb_ptr p_ = nullptr;
+  size_t n_ = 0;
+};
+
+enum class Number : uint8_t { Integer, Interval, Ball };  // Integer: also bools (0, 1)
+enum class State : uint8_t { Fine = 0, Undefined = 1, Undecided = 2 };
+
+// The elements of a tensor, in one number system.
+struct Buffer {
+  Number number = Number::Integer;
+  size_t size = 0;
+  std::vector<int64_t> i;
+  std::vector<State> state;   // Integer: empty = all Fine
+  std::vector<double> m, r;   // Interval
+  Balls ball;
+
+  static Buffer integers(size_t n) { return make(Number::Integer, n); }
+  static Buffer make(Number number, size_t n);
+  Interval interval(size_t k) const { return {m[k], r[k]}; }
+  void set(size_t k, Interval x) { m[k] = x.m, r[k] = x.r; }
+  State state_at(size_t k) const;   // of any number system
+  void set_state(size_t k, State s);
+  void copy(size_t to, const Buffer& from, size_t k);   // one element, of the same system
+  size_t bytes() const;
+};
+Order order(const Buffer& x, size_t i, const Buffer& y, size_t j, bool is_unsigned);
+bool same_element(const Buffer& x, size_t i, const Buffer& y, size_t j);  // the same representation
+
+using Table = std::vector<int64_t>;
+// out[i_1, i_2, ...] (row-major) = in[t_1[i_1] + t_2[i_2] + ...]
+Buffer gather(const Buffer& in, const std::vector<Table>& tables);
+
+struct Value {
+  ir::DType dtype = ir::DType::Invalid;
+  std::vector<Axis> axes;
+  std::shared_ptr<const Buffer> data, imag;   // imag: complex only
+
+  int64_t blocks() const;
+  ir::Shape shape() const;
+  std::vector<int64_t> strides() const;   // over blocks, row-major
+  bool is_float() const { return ir::is_float(dtype) || ir::is_complex(dtype); }
+};
+int64_t count_blocks(const std::vector<Axis>& axes);
+Value view(const Value& x, std::vector<Axis> axes, const std::vector<Table>& tables);   // gather() on all parts
+Value refine(const Value& x, const std::vector<Axis>& axes);   // REQUIRES: finer axes
+// Position in the blocks of the element at an index.
+size_t locate(const Value& x, const std::vector<int64_t>& index);
+
+}  // namespace shardproof::interp

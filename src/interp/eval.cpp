@@ -1,0 +1,176 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// The evaluator's walk over the graph, leaves, and what cannot be known (draws, kernels, unspecified memory).
+#include "interp/eval.h"
+
+#include <fmt/format.h>
+
+#include "util/result.h"
+
+namespace shardproof::interp {
+namespace {
+
+size_t bytes_of(const Value& v) { return v.data->bytes() + (v.imag ? v.imag->bytes() : 0); }
+
+// Inputs are given as intervals; balls take them over exactly.
+std::shared_ptr<const Buffer> in_number(const std::shared_ptr<const Buffer>& b, Number number) {
+  if (!b || b->number == number || b->number == Number::Integer) return b;
+  SP_CHECK(b->number == Number::Interval && number == Number::Ball);
+  Buffer out = Buffer::make(number, b->size);
+  for (size_t k = 0; k < b->size; ++k) set_interval(out.ball[k], b->interval(k));
+  return std::make_shared<const Buffer>(std::move(out));
+}
+
+}  // namespace
+
+void Context::spend(double operations) {
+  work += operations;
+  if (work > config.max_work) throw EvalError{"budget: too much arithmetic"};
+  if (config.deadline && std::chrono::steady_clock::now() > *config.deadline) throw EvalError{"budget: out of time"};
+}
+
+void Context::check(const std::vector<Axis>& axes) const {
+  if (count_blocks(axes) > config.max_blocks) throw EvalError{"budget: a tensor needs too many blocks"};
+}
+
+void Context::set_number(Buffer& b, size_t k, Interval x) const {
+  if (b.number == Number::Ball) {
+    set_interval(b.ball[k], x);
+  } else {
+    b.set(k, x);
+  }
+}
+
+Value Context::poison(ir::DType t, const ir::Shape& shape, State state) const {
+  std::vector<Axis> axes;
+  for (int64_t n : shape) axes.push_back(Axis::whole(n));
+  Buffer b = Buffer::make(number_of(t), static_cast<size_t>(count_blocks(axes)));
+  for (size_t k = 0; k < b.size; ++k) b.set_state(k, state);
+  return make_value(t, std::move(axes), std::move(b));
+}
+
+Value make_value(ir::DType t, std::vector<Axis> axes, Buffer data) {
+  Value v{t, std::move(axes), std::make_shared<const Buffer>(std::move(data)), nullptr};
+  if (ir::is_complex(t)) v.imag = v.data;
+  return v;
+}
+
+// S-1 to S-6
+Value eval_leaf(Context& c, const ir::Node& n) {
+  using ir::Op;
+  std::vector<Axis> axes;
+  for (int64_t extent : n.shape) axes.push_back(n.op == Op::Dense ? Axis::unit(extent) : Axis::whole(extent));
+  if (n.op == Op::Iota) axes[n.a[0]] = Axis::unit(n.shape[n.a[0]]);
+  c.check(axes);
+  Buffer b = Buffer::make(c.number_of(n.dtype), static_cast<size_t>(count_blocks(axes)));
+  Value v{n.dtype, axes, nullptr, nullptr};
+  switch (n.op) {
+    case Op::Const:
+      for (size_t k = 0; k < b.size; ++k) set_literal(c, b, k, n.lit, n.dtype);
+      break;
+    case Op::Dense:
+      for (size_t k = 0; k < b.size; ++k) set_literal(c, b, k, (*n.dense)[k], n.dtype);
+      break;
+    case Op::Iota:
+      for (size_t k = 0; k < b.size; ++k) set_literal(c, b, k, ir::Literal::integer(static_cast<int64_t>(k)), n.dtype);
+      break;
+    default: return c.poison(n.dtype, n.shape, State::Undecided);  // Uninit, Random: any value
+  }
+  if (ir::is_complex(n.dtype)) {
+    Buffer zero = Buffer::make(c.config.number, b.size);
+    for (size_t k = 0; k < b.size; ++k) c.set_number(zero, k, {0, 0});
+    v.imag = std::make_shared<const Buffer>(std::move(zero));
+  }
+  v.data = std::make_shared<const Buffer>(std::move(b));
+  return v;
+}
+
+// S-29 opaque: a kernel's values are open, so they are undecided.
+std::vector<Value> eval_opaque(Context& c, const ir::Node& n, const std::vector<const Value*>&) {
+  std::vector<Value> out;
+  for (const auto& [t, shape] : n.tuple) out.push_back(c.poison(t, shape, State::Undecided));
+  return out;
+}
+
+Evaluator::Evaluator(const ir::Graph& graph, const Inputs& inputs, Config config) : context_{graph, config, 0}, inputs_(inputs) {}
+
+const Value* Evaluator::get(ir::NodeId id) const { return id < values_.size() && !values_[id].empty() ? &values_[id][0] : nullptr; }
+
+const std::string& Evaluator::reason(ir::NodeId id) const {
+  static const std::string kNone;
+  return id < failure_.size() && failure_[id] >= 0 ? reasons_[failure_[id]] : kNone;
+}
+
+void Evaluator::run(const std::vector<ir::NodeId>& targets) {
+  const size_t count = context_.g.nodes.size();
+  values_.resize(count);
+  failure_.resize(count, -1);
+  std::vector<bool> needed(count);
+  ir::NodeId last = 0;
+  for (ir::NodeId t : targets) {
+    needed[t] = true;
+    last = std::max(last, t);
+  }
+  for (size_t id = last + size_t{1}; id-- > 0;) {  // inputs have smaller ids
+    if (!needed[id] || !values_[id].empty() || failure_[id] >= 0) continue;
+    for (ir::NodeId x : context_.g[static_cast<ir::NodeId>(id)].in) needed[x] = true;
+  }
+  for (ir::NodeId id = 0; id <= last && id < count; ++id) {
+    if (!needed[id] || !values_[id].empty() || failure_[id] >= 0) continue;
+    try {
+      step(id);
+    } catch (const EvalError& error) {
+      failure_[id] = static_cast<int32_t>(reasons_.size());
+      reasons_.push_back(error.reason);
+    }
+  }
+}
+
+void Evaluator::step(ir::NodeId id) {
+  using ir::Op;
+  const ir::Node& n = context_.g[id];
+  for (ir::NodeId x : n.in) {
+    if (failure_[x] >= 0) {
+      failure_[id] = failure_[x];
+      return;
+    }
+  }
+  if (n.op == Op::Result) {
+    values_[id] = {values_[n.in[0]][static_cast<size_t>(n.a[0])]};
+    return;
+  }
+  std::vector<const Value*> in;
+  for (ir::NodeId x : n.in) in.push_back(&values_[x][0]);
+  std::vector<Value> out;
+  switch (n.op) {
+    case Op::Input: {
+      const auto found = inputs_.find(id);
+      if (found == inputs_.end()) throw EvalError{"missing-input-relation: no value for input " + n.name};
+      Value v = found->second;
+      v.data = in_number(v.data, context_.config.number);
+      v.imag = in_number(v.imag, context_.config.number);
+      out.push_back(std::move(v));
+      break;
+    }
+    case Op::Const: case Op::Iota: case Op::Dense: case Op::Uninit: case Op::Random: out.push_back(eval_leaf(context_, n)); break;
+    case Op::Transpose: case Op::Reshape: case Op::Slice: case Op::Reverse: case Op::Broadcast: case Op::Pad: case Op::Concat: case Op::Window:
+    case Op::DynamicSlice: case Op::DynamicUpdate: out.push_back(eval_view(context_, n, in)); break;
+    case Op::Map: out.push_back(eval_map(context_, n, in)); break;
+    case Op::Reduce: case Op::ArgReduce: out.push_back(eval_reduce(context_, n, in)); break;
+    case Op::Contract: out.push_back(eval_contract(context_, n, in)); break;
+    case Op::Take: case Op::Scatter: out.push_back(eval_index(context_, n, in)); break;
+    case Op::Scan: out.push_back(eval_scan(context_, n, in)); break;
+    case Op::Sort: out = eval_sort(context_, n, in); break;
+    case Op::Opaque: out = eval_opaque(context_, n, in); break;
+    default: throw EvalError{fmt::format("unsupported-operator: {} is not evaluated", ir::name(n.op))};
+  }
+  if (n.op != Op::Sort && n.op != Op::Opaque) SP_CHECK(out[0].shape() == n.shape);
+  for (const Value& v : out) {
+    context_.check(v.axes);
+    SP_CHECK(v.data->size == static_cast<size_t>(v.blocks()));
+    bytes_ += bytes_of(v);
+  }
+  if (bytes_ > context_.config.max_bytes) throw EvalError{"budget: too much memory"};
+  values_[id] = std::move(out);
+}
+
+}  // namespace shardproof::interp
