@@ -16,7 +16,8 @@ find_package(ZLIB REQUIRED)
 # Arb became part of FLINT 3; on FLINT 2 (Debian 12) it is a library of its own.
 find_library(FLINT_LIBRARY flint REQUIRED)
 find_library(ARB_LIBRARY NAMES flint-arb arb)
-set(FLINT_LIBRARIES ${FLINT_LIBRARY})
+find_library(GMP_LIBRARY gmp REQUIRED)  # its headers' inline functions call it
+set(FLINT_LIBRARIES ${FLINT_LIBRARY} ${GMP_LIBRARY})
 if(ARB_LIBRARY)
   list(PREPEND FLINT_LIBRARIES ${ARB_LIBRARY})
 endif()

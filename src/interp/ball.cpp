@@ -302,7 +302,12 @@ void apply(ir::Fn fn, arb_t out, const arb_t x, slong bits) {
       break;
     case Fn::Erf: arb_hypgeom_erf(out, x, bits); break;
     case Fn::Erfc: arb_hypgeom_erfc(out, x, bits); break;
-    case Fn::ErfInv: inside(out, x, -1, 1, true, false, [&] { arb_hypgeom_erfinv(out, x, bits); }); break;
+    case Fn::ErfInv:
+      if (arb_is_zero(x)) {
+        arb_zero(out);
+        break;
+      }
+      inside(out, x, -1, 1, true, false, [&] { arb_hypgeom_erfinv(out, x, bits); }); break;
     case Fn::Lgamma:
       if (arb_is_positive(x)) {
         arb_lgamma(out, x, bits);

@@ -1,0 +1,66 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// What falsify() shares with blame, witness and replay.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "interp/compare.h"
+#include "interp/eval.h"
+#include "interp/inputs.h"
+#include "interp/interp.h"
+
+namespace shardproof::interp {
+
+using Pair = std::pair<ir::NodeId, ir::NodeId>;
+
+// One placement that an output may have, as pairs of nodes that must be equal. No pairs: shapes alone rule it out.
+struct Candidate {
+  manifest::Placement placement;
+  std::optional<std::vector<Pair>> goals;
+};
+std::vector<Candidate> candidates_of(link::Problem& problem, const link::Output& output);
+
+// A difference that stands: every candidate of the output fails on these inputs.
+struct Refutation {
+  size_t output = 0;                 // index into problem.outputs
+  uint64_t seed = 0;
+  int variant = 0;
+  bool dense = true;
+  std::shared_ptr<const Inputs> inputs;
+  std::vector<std::string> candidates;   // placements that fail, in words
+  std::vector<Comparison> differences;   // one per candidate that has goals
+  std::vector<Pair> pairs;               // the goal that differs, one per candidate
+  std::string arithmetic;                // how the difference was confirmed
+};
+
+// Several evaluations of one graph on one set of inputs: in intervals, under other readings of literals, in balls.
+class Runs {
+ public:
+  Runs(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, const Options& options,
+       std::chrono::steady_clock::time_point deadline);
+  Evaluator& plain() { return *plain_; }   // intervals, literals with their width
+  // Decides a suspect pair: with literals as points under several readings, then in balls of growing precision.
+  Comparison confirm(Pair pair, const Comparison& suspect, std::string* how);
+
+ private:
+  Evaluator& reading(Literals literals, uint64_t seed);
+  Config base() const;
+  std::optional<Comparison> confirm_with(std::vector<Evaluator*> evaluators, Pair pair);
+  const link::Problem& problem_;
+  std::shared_ptr<const Inputs> inputs_;
+  Options options_;
+  std::chrono::steady_clock::time_point deadline_;
+  bool literals_matter_ = false;
+  std::unique_ptr<Evaluator> plain_;
+  std::vector<std::unique_ptr<Evaluator>> readings_;
+  std::vector<std::pair<Literals, uint64_t>> reading_keys_;
+};
+
+std::optional<Blame> find_blame(link::Problem& problem, const Refutation& refutation, Evaluator& evaluator, const Options& options);
+std::string write_witness(const link::Problem& problem, const Refutation& refutation, const std::optional<Blame>& blame);
+
+}  // namespace shardproof::interp
