@@ -525,7 +525,7 @@ bool GraphReader::graph_argument(const Json& value, const std::string& where, Ar
   inner.name = attribute;
   GraphReader reader(access_, inner, depth_ + 1);
   if (!reader.read(*graph, nullptr, nullptr)) return false;
-  out_.submodules.emplace_back(attribute, std::move(inner));
+  out_.submodules.push_back({attribute, std::move(inner)});
   return true;
 }
 

@@ -62,12 +62,19 @@ struct OutputRef {
   std::string descriptor;
 };
 
+struct NamedGraph;
+
 // One graph. Submodules (higher-order operators' bodies) are further graphs of the same file, found by attribute name.
 struct Graph {
   std::string name;                       // class name
   std::vector<Value> values;              // in order, placeholders first
   std::vector<OutputRef> outputs;         // flattened left to right; the nesting does not matter to a manifest
-  std::vector<std::pair<std::string, Graph>> submodules;
+  std::vector<NamedGraph> submodules;
+};
+
+struct NamedGraph {
+  std::string first;                      // attribute name
+  Graph second;
 };
 
 struct Module {

@@ -219,7 +219,7 @@ bool TextReader::assemble() {
     while (above >= 0 && !graphs_[static_cast<size_t>(above)].has_return) above = graphs_[static_cast<size_t>(above)].parent;
     const size_t parent = above >= 0 ? static_cast<size_t>(above) : main;
     std::string name = graphs_[i].graph.name;
-    graphs_[parent].graph.submodules.emplace_back(std::move(name), std::move(graphs_[i].graph));
+    graphs_[parent].graph.submodules.push_back({std::move(name), std::move(graphs_[i].graph)});
   }
   for (GraphText& text : graphs_) std::reverse(text.graph.submodules.begin(), text.graph.submodules.end());
   module_.graph = std::move(graphs_[main].graph);
