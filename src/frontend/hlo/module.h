@@ -21,7 +21,7 @@ struct Type {
   ir::DType dtype = ir::DType::Invalid;
   ir::Shape shape;
   std::vector<Type> elements;        // tuple
-  std::vector<int64_t> layout;       // minor_to_major as written ({1,0}), for `bitcast`; empty: not stated, which is descending
+  std::vector<int64_t> layout;       // minor_to_major ({0,1}), for `bitcast`; empty: descending ({1,0}), written or not stated
   bool tiled = false;                // the layout has tiles or padding (T(8,128)): its memory order is not that of `layout`
   std::string_view float_format;     // exact name of a 4- or 8-bit float type ("f8e4m3fn"; static storage), else empty
 };

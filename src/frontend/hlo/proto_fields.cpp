@@ -33,7 +33,7 @@ bool ProtoReader::field(const Field& f, Instruction& out) {
   switch (f.number) {
     case 1: out.name = f.text(); return true;
     case 2: out.opcode = f.text(); return true;
-    case 3: out.type = Type(); return shape(f.bytes, out.type, nullptr, 0);
+    case 3: out.type = Type(); return shape(f.bytes, out.type, 0);
     case 7: return metadata(f.bytes, out);
     case 9: out.parameter_number = f.integer(); return true;
     case 11: out.fusion_kind = f.text(); return true;

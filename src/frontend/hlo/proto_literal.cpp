@@ -3,7 +3,6 @@
 // row-major order here.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 
 #include "frontend/hlo/cursor.h"
@@ -15,9 +14,26 @@ namespace shardproof::hlo {
 using ir::DType;
 using ir::Literal;
 
-bool ProtoReader::shape(std::string_view bytes, Type& out, std::vector<int64_t>* minor_to_major, int depth) {
+bool ProtoReader::layout(std::string_view bytes, Type& out) {
+  std::vector<int64_t> minor_to_major, sparse;
+  Wire w(bytes);
+  Field f;
+  while (w.next(f)) {
+    if (f.number == 1 && !append(f, minor_to_major)) return damaged(bytes, "a layout");
+    if (f.number == 9 && !append(f, sparse)) return damaged(bytes, "a layout");
+    // Tiles, element sizes, padding at the end.
+    if (f.number == 6 || (f.number == 7 && f.value != 0) || (f.number == 16 && f.value > 1)) out.tiled = true;
+  }
+  if (w.damaged()) return damaged(bytes, "a layout");
+  for (int64_t level : sparse) out.tiled = out.tiled || level != 0;
+  if (minor_to_major.empty() || set_layout(out, std::move(minor_to_major))) return true;
+  return fail(bytes, "the layout is no permutation of the dimensions of the type");
+}
+
+bool ProtoReader::shape(std::string_view bytes, Type& out, int depth) {
   if (depth > kMaxTupleDepth) return fail(bytes, fmt::format("tuple types nest deeper than {}", kMaxTupleDepth), kLimit);
   uint64_t element = 0;
+  std::string_view layout_bytes;
   std::vector<int64_t> dynamic;
   Wire w(bytes);
   Field f;
@@ -29,18 +45,9 @@ bool ProtoReader::shape(std::string_view bytes, Type& out, std::vector<int64_t>*
         break;
       case 4:
         out.elements.emplace_back();
-        if (!shape(f.bytes, out.elements.back(), nullptr, depth + 1)) return false;
+        if (!shape(f.bytes, out.elements.back(), depth + 1)) return false;
         break;
-      case 5:
-        if (minor_to_major != nullptr) {
-          Wire layout(f.bytes);
-          Field g;
-          while (layout.next(g)) {
-            if (g.number == 1 && !append(g, *minor_to_major)) return damaged(bytes, "a layout");
-          }
-          if (layout.damaged()) return damaged(bytes, "a layout");
-        }
-        break;
+      case 5: layout_bytes = f.bytes; break;
       case 6:
         if (!append(f, dynamic)) return damaged(bytes, "a shape");
         break;
@@ -69,7 +76,7 @@ bool ProtoReader::shape(std::string_view bytes, Type& out, std::vector<int64_t>*
     out.shape[d] = -1;   // no bound at all
   }
   if (!countable(out.shape)) return fail(bytes, "the type has more than 2^62 elements", kLimit);
-  return true;
+  return layout(layout_bytes, out);
 }
 
 namespace {
@@ -107,12 +114,9 @@ Literal element(uint64_t bits, DType t, std::string_view format) {
   }
 }
 
-// From the order of the layout to row-major.
-std::vector<Literal> row_major(std::vector<Literal> stored, const ir::Shape& shape, const std::vector<int64_t>& minor_to_major) {
+// From the order of a layout that is not descending to row-major.
+std::vector<Literal> row_major(const std::vector<Literal>& stored, const ir::Shape& shape, const std::vector<int64_t>& minor_to_major) {
   const size_t rank = shape.size();
-  bool natural = true;
-  for (size_t k = 0; k < minor_to_major.size(); ++k) natural = natural && minor_to_major[k] == static_cast<int64_t>(rank - 1 - k);
-  if (natural || stored.size() < 2) return stored;
   std::vector<size_t> stride(rank, 1);   // in the stored order, by logical dimension
   size_t step = 1;
   for (int64_t d : minor_to_major) {
@@ -151,7 +155,6 @@ bool ProtoReader::literal(std::string_view bytes, Instruction& out) {
   if (type.tuple || type.dynamic || storage == nullptr) return unknown();
 
   std::vector<Literal> elements;
-  std::vector<int64_t> minor_to_major;
   Type stated;
   bool has_shape = false;
   Wire w(bytes);
@@ -159,8 +162,7 @@ bool ProtoReader::literal(std::string_view bytes, Instruction& out) {
   while (w.next(f)) {
     if (f.number == 1 && f.wire == Field::Bytes) {
       stated = Type();
-      minor_to_major.clear();
-      if (!shape(f.bytes, stated, &minor_to_major, 0)) return false;
+      if (!shape(f.bytes, stated, 0)) return false;
       has_shape = true;
     } else if (f.number == storage->field) {
       if (f.wire != Field::Bytes) {   // one element
@@ -192,14 +194,7 @@ bool ProtoReader::literal(std::string_view bytes, Instruction& out) {
   if (static_cast<int64_t>(elements.size()) != n) {
     return fail(bytes, fmt::format("constant '{}' has {} elements, its type says {}", out.name, elements.size(), n));
   }
-  if (!minor_to_major.empty()) {
-    std::vector<int64_t> sorted = minor_to_major;
-    std::sort(sorted.begin(), sorted.end());
-    bool good = sorted.size() == type.shape.size();
-    for (size_t d = 0; good && d < sorted.size(); ++d) good = sorted[d] == static_cast<int64_t>(d);
-    if (!good) return fail(bytes, fmt::format("the layout of constant '{}' is no permutation of its dimensions", out.name));
-    elements = row_major(std::move(elements), type.shape, minor_to_major);
-  }
+  if (!stated.layout.empty()) elements = row_major(elements, type.shape, stated.layout);
   compress(elements);
   out.literal = std::make_shared<const std::vector<Literal>>(std::move(elements));
   return true;

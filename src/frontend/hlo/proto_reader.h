@@ -50,7 +50,8 @@ class ProtoReader {
   bool iota_groups(std::string_view bytes, ReplicaGroups& out);
   bool mesh_groups(std::string_view bytes, ReplicaGroups& out);
   // proto_literal.cpp
-  bool shape(std::string_view bytes, Type& out, std::vector<int64_t>* minor_to_major, int depth);
+  bool shape(std::string_view bytes, Type& out, int depth);
+  bool layout(std::string_view bytes, Type& out);
   bool literal(std::string_view bytes, Instruction& out);
 
   const char* begin_;

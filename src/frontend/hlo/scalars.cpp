@@ -77,6 +77,21 @@ bool countable(const ir::Shape& shape) {
   return true;
 }
 
+bool set_layout(Type& type, std::vector<int64_t> minor_to_major) {
+  const size_t rank = type.shape.size();
+  if (minor_to_major.size() != rank) return false;
+  uint64_t seen = 0;
+  bool descending = true;
+  for (size_t k = 0; k < rank; ++k) {
+    const int64_t d = minor_to_major[k];
+    if (d < 0 || static_cast<size_t>(d) >= rank || (seen >> d & 1) != 0) return false;
+    seen |= uint64_t{1} << d;
+    descending = descending && d == static_cast<int64_t>(rank - 1 - k);
+  }
+  if (!descending) type.layout = std::move(minor_to_major);
+  return true;
+}
+
 double round_to_bf16(double v) { return round_to(v, 7, -126, 0x1.fep127); }
 double round_to_f16(double v) { return round_to(v, 10, -14, 65504.0); }
 

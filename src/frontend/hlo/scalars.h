@@ -19,8 +19,11 @@ struct ElementType {
 ElementType element_type(std::string_view name);   // "bf16"
 ElementType element_type(uint64_t primitive_type); // xla.PrimitiveType; TUPLE gives Invalid
 
-// The type of an array; false if its number of elements does not fit in 62 bits.
+// False if the number of elements does not fit in 62 bits.
 bool countable(const ir::Shape& shape);
+
+// Sets the layout of an array type from minor_to_major as stated (descending is kept as empty); false if it is no permutation.
+bool set_layout(Type& type, std::vector<int64_t> minor_to_major);
 
 // Floats as they are stored, rounded to nearest even: the value of `v` in bf16 and f16.
 double round_to_bf16(double v);

@@ -54,6 +54,7 @@ class TextReader {
   // text_types.cpp
   bool type(Type& out);
   bool array_type(Type& out);
+  bool layout(Type& out);
   bool constant(Instruction& instruction);
   bool scalar(const Type& type, ir::Literal& out);
   // text_attributes.cpp

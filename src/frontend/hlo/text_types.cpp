@@ -45,11 +45,35 @@ bool TextReader::array_type(Type& out) {
     if (!c_.expect(']', "or ',' after a dimension size")) return false;
   }
   if (!countable(out.shape)) return c_.fail_at(start, "the type has more than 2^62 elements", kLimit);
-  // A layout follows without a blank ({1,0:T(8,128)S(5)}), which tells it from the body of a computation. It does not matter here.
-  if (c_.raw() == '{') {
-    std::string_view layout;
-    if (!c_.balanced(layout)) return false;
+  // A layout follows without a blank, which tells it from the body of a computation.
+  return c_.raw() != '{' || layout(out);
+}
+
+// {1,0:T(8,128)(2,1)S(5)}: minor dimension first, then what the memory of each element or tile looks like. Only a memory space (S) leaves
+// the order of the elements alone.
+bool TextReader::layout(Type& out) {
+  const char* start = c_.here();
+  std::vector<int64_t> minor_to_major;
+  c_.accept('{');
+  if (c_.peek() != '}' && c_.peek() != ':') {
+    do {
+      int64_t d = 0;
+      if (!c_.integer(d, "a dimension of a layout")) return false;
+      minor_to_major.push_back(d);
+    } while (c_.accept(','));
   }
+  if (c_.accept(':')) {
+    while (c_.peek() != '}') {
+      out.tiled = out.tiled || c_.peek() != 'S';
+      const std::string_view property = c_.word();
+      if (property.empty() && c_.peek() != '(' && c_.peek() != '*') return c_.expected("a property of a layout such as T(8,128), or '}'");
+      std::string_view value;
+      if (c_.accept('*') || c_.accept(',')) continue;
+      if (c_.peek() == '(' && !c_.balanced(value)) return false;
+    }
+  }
+  if (!c_.expect('}', "that closes a layout")) return false;
+  if (!set_layout(out, std::move(minor_to_major))) return c_.fail_at(start, "the layout is no permutation of the dimensions of the type");
   return true;
 }
 

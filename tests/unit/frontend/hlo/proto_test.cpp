@@ -209,6 +209,12 @@ TEST_CASE("shapes") {
   const Type d = instruction(Message().put(1, "t").put(2, "custom-call").put(3, shape(kF32, {8, 2}).packed(6, {1, 0})).put(35, 2)).type;
   CHECK(d.dynamic);
   CHECK(d.shape == ir::Shape{8, 2});
+  const Type c = instruction(Message().put(1, "t").put(2, "custom-call").put(3, shape(kF32, {8, 2}, {0, 1})).put(35, 2)).type;
+  CHECK(c.layout == Ints{0, 1});
+  CHECK_FALSE(c.tiled);
+  CHECK(instruction(op("custom-call", 2).put(3, shape(kF32, {8, 2}, {1, 0}))).type.layout.empty());
+  const Message tiles = Message().packed(1, {1, 0}).put(6, Message().packed(1, {8, 128}));
+  CHECK(instruction(op("custom-call", 2).put(3, shape(kF32, {8, 2}).put(5, tiles))).type.tiled);
   std::string deep = shape(kF32, {}).bytes;
   for (int k = 0; k < 100; ++k) deep = Message().put(2, kTuple).put(4, deep).bytes;
   CHECK(error(module({Message().put(1, "t").put(2, "x").put(3, deep).put(35, 1)}, 1)).find("deeper than 64") != std::string::npos);

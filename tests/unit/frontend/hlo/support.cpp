@@ -67,7 +67,7 @@ std::string describe(const Type& t) {
     for (const Type& e : t.elements) out += describe(e) + ",";
     return out + ")";
   }
-  return fmt::format("{}{}[{}]{}", ir::name(t.dtype), t.float_format, fmt::join(t.shape, ","), t.dynamic ? "?" : "");
+  return fmt::format("{}{}[{}]{}{{{}{}}}", ir::name(t.dtype), t.float_format, fmt::join(t.shape, ","), t.dynamic ? "?" : "", fmt::join(t.layout, ","), t.tiled ? ":T" : "");
 }
 
 // Values bit for bit, short.

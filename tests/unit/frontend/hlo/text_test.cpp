@@ -176,6 +176,23 @@ TEST_CASE("types") {
   CHECK(instruction("c = s4[2] custom-call(), custom_call_target=\"x\"").type.dtype == DType::I4);
 }
 
+TEST_CASE("layouts") {
+  const auto type = [](const std::string& text) { return instruction("c = " + text + " custom-call(), custom_call_target=\"x\"").type; };
+  CHECK(type("f32[2,3]{0,1}").layout == std::vector<int64_t>{0, 1});
+  CHECK(type("f32[2,3]{1,0}").layout.empty());   // descending is the default
+  CHECK(type("f32[2,3]").layout.empty());
+  CHECK(type("f32[]{:T(256)}").tiled);
+  CHECK(type("f32[2,3]{0,1:T(8,128)(2,1)}").tiled);
+  CHECK(type("f32[2,3]{0,1:T(8,128)(2,1)}").layout == std::vector<int64_t>{0, 1});
+  CHECK(type("s4[2,3]{1,0:T(*,128)E(4)S(1)}").tiled);
+  CHECK_FALSE(type("f32[2,3]{1,0:S(5)}").tiled);
+  CHECK_FALSE(type("f32[2,3]{1,0}").tiled);
+  CHECK(type("(f32[2,3]{0,1}, f32[2]{0})").elements.at(0).layout == std::vector<int64_t>{0, 1});
+  CHECK(bad("c = f32[2,3]{1,1} negate(p0)").message == "the layout is no permutation of the dimensions of the type");
+  CHECK(bad("c = f32[2,3]{0} negate(p0)").column == 15);
+  CHECK(bad("c = f32[2,3]{1,0:?} negate(p0)").message.find("a property of a layout") != std::string::npos);
+}
+
 TEST_CASE("constants of each kind") {
   CHECK(constant("s32[]", "-7") == std::vector{ir::Literal::integer(-7, DType::I32)});
   CHECK(constant("pred[]", "true") == std::vector{ir::Literal::boolean(true)});
