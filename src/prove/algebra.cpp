@@ -1,0 +1,833 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Polys: terms, sums, products, powers, substitution. Rules are cited as L-n (docs/lemmas.md).
+#include "prove/algebra.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "util/result.h"
+
+namespace shardproof::prove {
+
+int compare(const Factor& a, const Factor& b) {
+  if (a.node != b.node) return a.node < b.node ? -1 : 1;
+  if (!(a.exp == b.exp)) return a.exp < b.exp ? -1 : 1;
+  if (a.map != b.map) return a.map < b.map ? -1 : 1;
+  return 0;
+}
+
+int compare(const Term& a, const Term& b) {
+  const size_t n = std::min(a.f.size(), b.f.size());
+  for (size_t i = 0; i < n; ++i) {
+    if (int c = compare(a.f[i], b.f[i])) return c;
+  }
+  if (a.f.size() != b.f.size()) return a.f.size() < b.f.size() ? -1 : 1;
+  return 0;
+}
+
+bool same_monomial(const Term& a, const Term& b) { return a.f == b.f; }
+
+Sub Sub::identity(int n) {
+  Sub s;
+  s.width = n + 1;
+  for (int j = 0; j < n; ++j) {
+    Row r(n + 1, 0);
+    r[j] = 1;
+    s.rows.push_back(std::move(r));
+  }
+  return s;
+}
+
+Algebra::Algebra() {
+  nodes_.reserve(4096);
+  Node iota;
+  iota.kind = Kind::Iota;
+  iota.dtype = ir::DType::I64;
+  iota.dims = {kUnbounded};
+  iota.known.finite = iota.known.no_pos_inf = iota.known.integer = true;
+  nodes_.push_back(std::move(iota));
+  Node inf;
+  inf.kind = Kind::Inf;
+  inf.known.nonneg = inf.known.nonzero = true;
+  nodes_.push_back(std::move(inf));
+}
+
+Nid Algebra::add_base(Node node) {
+  nodes_.push_back(std::move(node));
+  return static_cast<Nid>(nodes_.size() - 1);
+}
+
+Nid Algebra::named_node(const std::string& key, Node node) {
+  auto [it, fresh] = named_.try_emplace(key, static_cast<Nid>(nodes_.size()));
+  if (fresh) nodes_.push_back(std::move(node));
+  return it->second;
+}
+
+Nid Algebra::literal_real(double value, ir::DType format) {
+  char text[64];
+  snprintf(text, sizeof text, "lit:%a", value);
+  (void)format;
+  auto [it, fresh] = named_.try_emplace(text, static_cast<Nid>(nodes_.size()));
+  if (fresh) {
+    Node n;
+    n.kind = Kind::Lit;
+    n.name = text;
+    n.known.finite = n.known.no_pos_inf = std::isfinite(value);
+    n.known.nonneg = value >= 0;
+    n.known.nonzero = value != 0;
+    nodes_.push_back(std::move(n));
+  }
+  return it->second;
+}
+
+Nid Algebra::surd(int64_t squarefree) {
+  const std::string text = "sqrt:" + std::to_string(squarefree);
+  auto [it, fresh] = named_.try_emplace(text, static_cast<Nid>(nodes_.size()));
+  if (fresh) {
+    Node n;
+    n.kind = Kind::Lit;
+    n.name = text;
+    n.lo = squarefree;
+    n.known.finite = n.known.no_pos_inf = n.known.nonneg = n.known.nonzero = true;
+    nodes_.push_back(std::move(n));
+  }
+  return it->second;
+}
+
+Nid Algebra::find(Nid id) const {
+  if (forward_.empty()) return id;
+  for (auto it = forward_.find(id); it != forward_.end(); it = forward_.find(id)) id = it->second;
+  return id;
+}
+
+void Algebra::unify(Nid from, Nid to) {
+  from = find(from);
+  to = find(to);
+  if (from != to) forward_[from] = to;
+}
+
+Poly Algebra::constant(const Rat& c) {
+  if (c.is_zero()) return {};
+  return {Term{c, {}}};
+}
+
+std::optional<Rat> Algebra::as_constant(const Poly& p) const {
+  if (p.empty()) return Rat(0);
+  if (p.size() == 1 && p[0].f.empty()) return p[0].coef;
+  return std::nullopt;
+}
+
+Poly Algebra::index(const Row& row, const Ext& ctx) {
+  Term t;
+  t.f.push_back(Factor{iota(), 1, row});
+  Poly p = make_term(std::move(t), ctx);
+  collect_iota(p, ctx);
+  return p;
+}
+
+Poly Algebra::access(Nid id, std::vector<int64_t> map, const Ext& ctx) {
+  Term t;
+  t.f.push_back(Factor{find(id), 1, std::move(map)});
+  return make_term(std::move(t), ctx);
+}
+
+// --- what is known -----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::pair<int64_t, int64_t> row_range(const int64_t* row, const Ext& ctx) {
+  int64_t lo = row[ctx.size()], hi = lo;
+  for (size_t v = 0; v < ctx.size(); ++v) {
+    if (row[v] == 0) continue;
+    if (ctx[v] == kUnbounded) return {kNegInf, kPosInf};
+    const int64_t x = mul_checked(row[v], ctx[v] - 1);
+    (x < 0 ? lo : hi) = add_checked(x < 0 ? lo : hi, x);
+  }
+  return {lo, hi};
+}
+
+int64_t clamp_inf(__int128 v) { return v <= kNegInf ? kNegInf : v >= kPosInf ? kPosInf : static_cast<int64_t>(v); }
+
+std::pair<int64_t, int64_t> mul_range(std::pair<int64_t, int64_t> a, std::pair<int64_t, int64_t> b) {
+  // Infinite ends stay infinite unless the other factor is exactly 0.
+  auto m = [](int64_t x, int64_t y) -> __int128 {
+    if (x == 0 || y == 0) return 0;
+    return static_cast<__int128>(x) * y;
+  };
+  __int128 lo = m(a.first, b.first), hi = lo;
+  for (__int128 v : {m(a.first, b.second), m(a.second, b.first), m(a.second, b.second)}) {
+    lo = std::min(lo, v);
+    hi = std::max(hi, v);
+  }
+  return {clamp_inf(lo), clamp_inf(hi)};
+}
+
+}  // namespace
+
+std::pair<int64_t, int64_t> Algebra::range(const Poly& p, const Ext& ctx) const {
+  __int128 lo = 0, hi = 0;
+  for (const Term& t : p) {
+    if (!t.coef.is_integer()) return {kNegInf, kPosInf};
+    std::pair<int64_t, int64_t> r{1, 1};
+    for (const Factor& f : t.f) {
+      const Node& n = nodes_[f.node];
+      if (!f.exp.is_integer() || !f.exp.positive() || !n.known.integer) return {kNegInf, kPosInf};
+      const std::pair<int64_t, int64_t> one = f.node == iota() ? row_range(f.map.data(), ctx) : std::pair{n.known.lo, n.known.hi};
+      for (int64_t e = 0; e < std::min<int64_t>(f.exp.num(), 4); ++e) r = mul_range(r, one);
+      if (f.exp.num() > 4) return {kNegInf, kPosInf};
+    }
+    r = mul_range(r, {t.coef.num(), t.coef.num()});
+    if (r.first == kNegInf || lo == kNegInf) lo = kNegInf; else lo += r.first;
+    if (r.second == kPosInf || hi == kPosInf) hi = kPosInf; else hi += r.second;
+  }
+  return {clamp_inf(lo), clamp_inf(hi)};
+}
+
+Known Algebra::known(const Term& t, const Ext& ctx) const {
+  Known k;
+  k.finite = k.no_pos_inf = true;
+  k.nonneg = !t.coef.negative();
+  k.nonzero = !t.coef.is_zero();
+  k.integer = t.coef.is_integer();
+  k.boolean = t.coef.is_one();
+  bool inf_possible = false;
+  for (const Factor& f : t.f) {
+    Known n = nodes_[f.node].known;
+    if (f.node == iota()) {
+      auto [lo, hi] = row_range(f.map.data(), ctx);
+      n.nonneg = lo >= 0;
+      n.nonzero = lo > 0 || hi < 0;
+    }
+    const bool even = f.exp.is_integer() && f.exp.num() % 2 == 0;
+    const bool fractional = !f.exp.is_integer();
+    bool finite = n.finite;
+    if (f.exp.negative()) finite = finite && n.nonzero;
+    if (fractional) finite = finite && n.nonneg;
+    if (!finite) inf_possible = true;
+    k.finite &= finite;
+    k.nonneg &= n.nonneg || even || fractional;
+    k.nonzero &= n.nonzero && n.finite;
+    k.integer &= n.integer && f.exp.is_integer() && f.exp.positive();
+    k.boolean &= n.boolean;
+  }
+  k.no_pos_inf = k.finite;
+  if (inf_possible && t.f.size() == 1 && t.f[0].exp.is_one() && t.coef.positive()) k.no_pos_inf = nodes_[t.f[0].node].known.no_pos_inf;
+  if (inf_possible && t.f.size() == 1 && t.f[0].node == inf() && t.coef.negative()) k.no_pos_inf = true;
+  return k;
+}
+
+Known Algebra::known(const Poly& p, const Ext& ctx) const {
+  Known k;
+  k.finite = k.no_pos_inf = k.nonneg = k.integer = true;
+  bool some_positive = false;
+  for (const Term& t : p) {
+    const Known one = known(t, ctx);
+    k.finite &= one.finite;
+    k.no_pos_inf &= one.no_pos_inf;
+    k.nonneg &= one.nonneg;
+    k.integer &= one.integer;
+    some_positive |= one.positive();
+  }
+  k.nonzero = p.size() == 1 ? known(p[0], ctx).nonzero : (k.nonneg && some_positive);
+  if (k.integer) {
+    std::tie(k.lo, k.hi) = range(p, ctx);
+    if (k.lo >= 0) k.nonneg = true;
+    if (k.lo > 0 || k.hi < 0) k.nonzero = true;
+    k.boolean = k.lo >= 0 && k.hi <= 1;
+  }
+  return k;
+}
+
+// --- one product -------------------------------------------------------------------------------------------------------------
+
+bool Algebra::combine_factors(Term& t, const Ext& ctx) {
+  // Constants first: iota at a fixed place, elements of dense tables, surds.
+  int64_t radicand = 1;
+  bool has_surd = false;
+  for (size_t i = 0; i < t.f.size();) {
+    Factor& f = t.f[i];
+    f.node = find(f.node);
+    const Node& n = nodes_[f.node];
+    bool gone = false;
+    if (f.node == iota() && f.exp.is_integer()) {
+      bool fixed = true;
+      for (size_t v = 0; v < ctx.size(); ++v) fixed &= f.map[v] == 0 || ctx[v] == 1;
+      if (fixed && (f.exp.positive() || f.map[ctx.size()] != 0)) {
+        const Rat c = f.map[ctx.size()];
+        for (int64_t e = 0; e < std::abs(f.exp.num()); ++e) t.coef = t.coef * (f.exp.positive() ? c : c.inverse());
+        gone = true;
+      }
+    } else if (n.kind == Kind::Lit && n.lo > 0 && n.name.starts_with("sqrt:") && f.exp.is_integer()) {
+      // sqrt(a)^e: even part to the coefficient
+      int64_t e = f.exp.num();
+      while (e > 1) t.coef = t.coef * Rat(n.lo), e -= 2;
+      while (e < 0) t.coef = t.coef * Rat(n.lo).inverse(), e += 2;
+      if (e == 1) {
+        has_surd = true;
+        int64_t a = radicand, b = n.lo;
+        while (b != 0) std::swap(a %= b, b);
+        t.coef = t.coef * Rat(a);   // sqrt(xg) sqrt(yg) = g sqrt(xy)
+        radicand = mul_checked(radicand / a, n.lo / a);
+      }
+      gone = true;
+    } else if (n.dense && f.exp.is_integer() && f.exp.positive()) {
+      bool fixed = true;
+      int64_t position = 0;
+      const int w = static_cast<int>(ctx.size()) + 1;
+      for (size_t r = 0; r < n.dims.size(); ++r) {
+        for (size_t v = 0; v < ctx.size(); ++v) fixed &= f.map[r * w + v] == 0 || ctx[v] == 1;
+        position = position * n.dims[r] + f.map[r * w + w - 1];
+      }
+      if (fixed && position >= 0 && position < static_cast<int64_t>(n.dense->size())) {
+        const ir::Literal& lit = (*n.dense)[position];
+        if (lit.kind != ir::Literal::Kind::Float) {
+          for (int64_t e = 0; e < f.exp.num(); ++e) t.coef = t.coef * Rat(lit.i);
+          gone = true;
+        } else if (lit.d == std::floor(lit.d) && std::abs(lit.d) < 1e15) {
+          for (int64_t e = 0; e < f.exp.num(); ++e) t.coef = t.coef * Rat(static_cast<int64_t>(lit.d));
+          gone = true;
+        }
+      }
+    }
+    if (gone) {
+      t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+  if (has_surd && radicand != 1) t.f.push_back(Factor{surd(radicand), 1, {}});
+  // A variable of extent 1 is the constant 0.
+  const int w = static_cast<int>(ctx.size()) + 1;
+  for (size_t v = 0; v < ctx.size(); ++v) {
+    if (ctx[v] != 1) continue;
+    for (Factor& f : t.f) {
+      for (size_t at = v; at < f.map.size(); at += w) f.map[at] = 0;
+    }
+  }
+  std::sort(t.f.begin(), t.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+  // Equal bases: exponents add where that loses no undefined point (L-4).
+  for (size_t i = 0; i + 1 < t.f.size();) {
+    Factor &x = t.f[i], &y = t.f[i + 1];
+    if (x.node != y.node || x.map != y.map) {
+      ++i;
+      continue;
+    }
+    const Known& k = nodes_[x.node].known;
+    const bool same_sign = x.exp.positive() == y.exp.positive();
+    const bool integers = x.exp.is_integer() && y.exp.is_integer();
+    const bool ok = k.positive() || (same_sign && (integers || k.nonneg)) || (integers && k.nonzero && k.finite);
+    if (!ok) {
+      ++i;
+      continue;
+    }
+    x.exp = k.boolean ? Rat(1) : x.exp + y.exp;
+    t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    if (x.exp.is_zero()) {
+      t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(i));
+      if (i > 0) --i;
+    }
+  }
+  for (Factor& f : t.f) {
+    if (nodes_[f.node].known.boolean && f.exp.positive()) f.exp = 1;
+  }
+  return simplify_brackets(t, ctx);
+}
+
+Poly Algebra::make_term(Term t, const Ext& ctx) {
+  if (!combine_factors(t, ctx)) t.coef = 0;
+  if (t.coef.is_zero()) {
+    // 0 * x is 0 where x is finite; elsewhere the product is undefined, which must not be forgotten (L-5).
+    Term guard{0, {}};
+    for (Factor& f : t.f) {
+      if (!known(Term{1, {f}}, ctx).finite) guard.f.push_back(std::move(f));
+    }
+    if (guard.f.empty()) return {};
+    return {std::move(guard)};
+  }
+  for (size_t i = 0; i < t.f.size(); ++i) {
+    if (nodes_[t.f[i].node].kind == Kind::Inf && t.f.size() > 1) {
+      // inf * positive = inf (L-6)
+      bool positive = true;
+      for (size_t j = 0; j < t.f.size(); ++j) {
+        const Known k = known(Term{1, {t.f[j]}}, ctx);
+        positive &= j == i || (k.positive() && k.finite);
+      }
+      if (positive) {
+        Factor only = t.f[i];
+        t.f = {only};
+      }
+      break;
+    }
+  }
+  if (t.f.size() == 1 && nodes_[t.f[0].node].kind == Kind::Inf) t.coef = t.coef.positive() ? 1 : -1;
+  if (t.f.size() == 1 && t.f[0].exp.is_one() && nodes_[t.f[0].node].kind == Kind::Sum) {
+    return scale(expand_named(t.f[0], ctx), t.coef);   // a name that stands alone is read as what it names
+  }
+  if (expand_products) {
+    for (size_t i = 0; i < t.f.size(); ++i) {
+      if (nodes_[t.f[i].node].kind != Kind::Sum || !t.f[i].exp.is_integer() || !t.f[i].exp.positive() || t.f[i].exp.num() > 3) continue;
+      Factor named = t.f[i];
+      t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(i));
+      Poly rest = make_term(std::move(t), ctx);
+      const int64_t e = named.exp.num();
+      named.exp = 1;
+      const Poly inner = expand_named(named, ctx);
+      for (int64_t k = 0; k < e; ++k) rest = mul(rest, inner, ctx);
+      return rest;
+    }
+  }
+  return {std::move(t)};
+}
+
+Poly Algebra::scale(Poly a, const Rat& c) {
+  if (c.is_one()) return a;
+  if (c.is_zero()) {
+    Poly guards;
+    for (Term& t : a) {
+      Term g{0, {}};
+      for (Factor& f : t.f) {
+        if (!nodes_[f.node].known.finite || f.exp.negative()) g.f.push_back(std::move(f));
+      }
+      if (!g.f.empty()) guards.push_back(std::move(g));
+    }
+    std::sort(guards.begin(), guards.end(), [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
+    return guards;
+  }
+  for (Term& t : a) {
+    t.coef = t.coef * c;
+    if (t.f.size() == 1 && nodes_[t.f[0].node].kind == Kind::Inf) t.coef = t.coef.positive() ? 1 : -1;
+  }
+  return a;
+}
+
+// All pure iota terms and the constant become one affine index (so that iota(n)[8:] and iota(n) + 8 are one form).
+void Algebra::collect_iota(Poly& p, const Ext& ctx) {
+  int pure = 0;
+  bool single = false;
+  for (const Term& t : p) {
+    const bool is = t.f.size() == 1 && t.f[0].node == iota() && t.f[0].exp.is_one() && !t.coef.is_zero();
+    pure += is;
+    single |= t.f.empty();
+  }
+  if (pure == 0) return;
+  const size_t w = ctx.size() + 1;
+  std::vector<Rat> row(w, Rat(0));
+  Poly rest;
+  for (Term& t : p) {
+    if (t.f.size() == 1 && t.f[0].node == iota() && t.f[0].exp.is_one() && !t.coef.is_zero()) {
+      for (size_t j = 0; j < w; ++j) row[j] = row[j] + t.coef * Rat(t.f[0].map[j]);
+    } else if (t.f.empty()) {
+      row[w - 1] = row[w - 1] + t.coef;
+    } else {
+      rest.push_back(std::move(t));
+    }
+  }
+  // The rational gcd of the entries goes to the coefficient, the sign such that the first variable's entry is positive.
+  int64_t den = 1;
+  for (const Rat& r : row) {
+    int64_t a = den, b = r.den();
+    while (b != 0) std::swap(a %= b, b);
+    den = mul_checked(den / a, r.den());
+  }
+  int64_t g = 0;
+  Row ints(w);
+  bool any = false;
+  for (size_t j = 0; j < w; ++j) {
+    const Rat v = row[j] * Rat(den);
+    ints[j] = v.num();
+    any |= j + 1 < w && ints[j] != 0;
+    int64_t a = g, b = std::abs(ints[j]);
+    while (b != 0) std::swap(a %= b, b);
+    g = a;
+  }
+  p = std::move(rest);
+  if (!any) {
+    if (!row[w - 1].is_zero()) p.insert(p.begin(), Term{row[w - 1], {}});
+    return;
+  }
+  for (size_t j = 0; j < w; ++j) {
+    if (ints[j] != 0) {
+      if (ints[j] < 0) g = -g;
+      break;
+    }
+  }
+  for (int64_t& v : ints) v /= g;
+  Term t{Rat(g, den), {Factor{iota(), 1, std::move(ints)}}};
+  p.insert(std::lower_bound(p.begin(), p.end(), t, [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; }), std::move(t));
+  (void)single;
+}
+
+Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
+  if (b.empty()) return a;
+  if (a.empty()) return b;
+  Poly out;
+  out.reserve(a.size() + b.size());
+  size_t i = 0, j = 0;
+  bool iotas = false, candidates = false;
+  Poly guards;
+  while (i < a.size() || j < b.size()) {
+    const int c = i == a.size() ? 1 : j == b.size() ? -1 : prove::compare(a[i], b[j]);
+    Term t = c < 0 ? std::move(a[i]) : b[j];
+    if (c == 0) {
+      const bool infinite = t.f.size() == 1 && nodes_[t.f[0].node].kind == Kind::Inf;
+      if (infinite && !(a[i].coef == b[j].coef)) throw Overflow("inf - inf");
+      t.coef = infinite ? a[i].coef : a[i].coef + b[j].coef;
+      ++i;
+      ++j;
+      if (t.coef.is_zero()) {
+        for (Term& g : scale({std::move(t)}, 0)) guards.push_back(std::move(g));
+        continue;
+      }
+    } else {
+      ++(c < 0 ? i : j);
+    }
+    iotas |= t.f.size() == 1 && t.f[0].node == iota();
+    candidates |= !t.f.empty();
+    out.push_back(std::move(t));
+  }
+  for (Term& g : guards) {
+    const auto at = std::lower_bound(out.begin(), out.end(), g, [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
+    if (at == out.end() || !same_monomial(*at, g)) out.insert(at, std::move(g));
+  }
+  // -inf + finite = -inf (L-6); a select with an infinite branch takes finite terms in.
+  for (const Term& t : out) {
+    if (t.f.size() == 1 && nodes_[t.f[0].node].kind == Kind::Inf) {
+      Poly rest;
+      bool finite = true;
+      for (const Term& o : out) finite &= &o == &t || known(o, ctx).finite;
+      if (finite) return {t};
+    }
+  }
+  if (iotas) collect_iota(out, ctx);
+  if (candidates && out.size() > 1) join(out, ctx);
+  return out;
+}
+
+Poly Algebra::sum(std::vector<Poly> parts, const Ext& ctx) {
+  Poly out;
+  for (Poly& p : parts) out = add(std::move(out), p, ctx);
+  return out;
+}
+
+Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
+  if (auto c = as_constant(a)) return scale(b, *c);
+  if (auto c = as_constant(b)) return scale(a, *c);
+  auto product = [&](const Term& x, const Term& y) {
+    Term t{x.coef * y.coef, x.f};
+    t.f.insert(t.f.end(), y.f.begin(), y.f.end());
+    return make_term(std::move(t), ctx);
+  };
+  if (a.size() == 1 && b.size() == 1) return product(a[0], b[0]);
+  // Brackets are worth multiplying out (most products vanish); other sums get a name.
+  auto bracketed = [&](const Poly& p) {
+    bool any = false;
+    for (const Term& t : p) {
+      for (const Factor& f : t.f) any |= nodes_[f.node].known.boolean;
+    }
+    return any;
+  };
+  const size_t cells = a.size() * b.size();
+  if (cells <= 4096 && (expand_products || (cells <= 16 && (bracketed(a) || bracketed(b))))) {
+    Poly out;
+    for (const Term& x : a) {
+      for (const Term& y : b) out = add(std::move(out), product(x, y), ctx);
+    }
+    return out;
+  }
+  if (expand_products) throw Overflow("too many terms");
+  const Term x = as_term(a, ctx), y = as_term(b, ctx);
+  Term t{x.coef * y.coef, x.f};
+  t.f.insert(t.f.end(), y.f.begin(), y.f.end());
+  return make_term(std::move(t), ctx);
+}
+
+Term Algebra::as_term(const Poly& p, const Ext& ctx) {
+  if (p.empty()) return Term{0, {}};
+  if (p.size() == 1) return p[0];
+  // L-3: name a sum after taking out its content: the first coefficient, negative powers and common factors that are positive.
+  std::vector<Factor> content;
+  for (const Term& t : p) {
+    for (const Factor& f : t.f) {
+      if (!nodes_[f.node].known.positive() || !nodes_[f.node].known.finite) continue;
+      bool seen = false;
+      for (const Factor& c : content) seen |= c.node == f.node && c.map == f.map;
+      if (seen) continue;
+      Rat least = 0;
+      bool first = true;
+      for (const Term& o : p) {
+        Rat e = 0;
+        for (const Factor& g : o.f) {
+          if (g.node == f.node && g.map == f.map) e = g.exp;
+        }
+        if (first || e < least) least = e;
+        first = false;
+      }
+      if (!least.is_zero()) content.push_back(Factor{f.node, least, f.map});
+    }
+  }
+  Poly q = p;
+  if (!content.empty()) {
+    Term inverse{1, content};
+    for (Factor& f : inverse.f) f.exp = -f.exp;
+    Poly r;
+    for (const Term& t : p) {
+      Term u{t.coef, t.f};
+      u.f.insert(u.f.end(), inverse.f.begin(), inverse.f.end());
+      r = add(std::move(r), make_term(std::move(u), ctx), ctx);
+    }
+    q = std::move(r);
+    if (q.size() == 1) {
+      Term t{q[0].coef, q[0].f};
+      t.f.insert(t.f.end(), content.begin(), content.end());
+      Poly done = make_term(std::move(t), ctx);
+      if (done.size() == 1) return done[0];
+      q = std::move(done);
+      content.clear();
+    }
+  }
+  const Term* lead = nullptr;
+  for (const Term& t : q) {
+    if (!t.coef.is_zero() && (!lead || lead->f.empty())) lead = &t;
+  }
+  const Rat c = lead ? lead->coef : Rat(1);
+  Node n;
+  n.kind = Kind::Sum;
+  n.args.push_back(scale(q, c.inverse()));
+  Term t{c, {intern(std::move(n), ctx)}};
+  t.f.insert(t.f.end(), content.begin(), content.end());
+  std::sort(t.f.begin(), t.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+  return t;
+}
+
+Poly Algebra::pow(const Poly& a, const Rat& e, const Ext& ctx) {
+  if (e.is_one()) return a;
+  if (e.is_zero()) return constant(1);
+  if (auto c = as_constant(a)) {
+    if (e.is_integer() && std::abs(e.num()) <= 64) {
+      Rat r = 1;
+      for (int64_t k = 0; k < std::abs(e.num()); ++k) r = r * *c;
+      if (e.negative()) r = r.inverse();
+      return constant(r);
+    }
+    if (e.den() == 2 && c->positive() && std::abs(e.num()) <= 64) {
+      // c^(k/2) = c^((k-1)/2) sqrt(c), sqrt(p/q) = sqrt(p q)/q
+      Rat r = 1;
+      const int64_t k = e.num() >= 0 ? e.num() / 2 : -((-e.num() + 1) / 2);
+      for (int64_t j = 0; j < std::abs(k); ++j) r = r * (k > 0 ? *c : c->inverse());
+      int64_t inside = mul_checked(c->num(), c->den()), outside = 1;
+      for (int64_t d = 2; d * d <= inside && d < 100000; ++d) {
+        while (inside % (d * d) == 0) inside /= d * d, outside *= d;
+      }
+      const auto root = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(inside))));
+      if (root * root == inside) outside = mul_checked(outside, root), inside = 1;
+      r = r * Rat(outside, c->den());
+      Term t{r, {}};
+      if (inside != 1) t.f.push_back(Factor{surd(inside), 1, {}});
+      return {t};
+    }
+  }
+  Term t = as_term(a, ctx);
+  if (t.coef.is_zero()) {
+    if (e.negative()) throw Overflow("division by zero");
+    return {std::move(t)};
+  }
+  Term out{1, {}};
+  if (e.is_integer()) {
+    for (int64_t k = 0; k < std::abs(e.num()); ++k) out.coef = out.coef * (e.negative() ? t.coef.inverse() : t.coef);
+    for (Factor f : t.f) {
+      f.exp = f.exp * e;
+      out.f.push_back(std::move(f));
+    }
+    return make_term(std::move(out), ctx);
+  }
+  // A fractional power goes to the factors that cannot be negative (L-7); the rest gets a name.
+  Term rest{1, {}};
+  if (t.coef.positive()) {
+    out = Term{1, {}};
+    Poly c = pow(constant(t.coef), e, ctx);
+    if (c.size() == 1 && (e.den() == 2 || c[0].f.empty())) out = c[0]; else rest.coef = t.coef;
+  } else {
+    rest.coef = t.coef;
+  }
+  for (const Factor& f : t.f) {
+    const bool even = f.exp.is_integer() && f.exp.num() % 2 == 0;
+    if (nodes_[f.node].known.nonneg) {
+      out.f.push_back(Factor{f.node, f.exp * e, f.map});
+    } else if (even) {
+      Poly abs = apply(ir::Fn::Abs, {make_term(Term{1, {Factor{f.node, 1, f.map}}}, ctx)}, ir::DType::F32, ir::DType::F32, ctx);
+      if (abs.size() != 1) return make_fn(ir::Fn::Pow, {a, constant(e)}, ctx, ir::DType::F32, ir::DType::F32);
+      for (const Factor& g : abs[0].f) out.f.push_back(Factor{g.node, g.exp * f.exp * e, g.map});
+    } else {
+      rest.f.push_back(f);
+    }
+  }
+  if (!rest.f.empty() || !rest.coef.is_one()) {
+    if (rest.f.size() == 1 && rest.coef.is_one() && rest.f[0].exp.is_one()) {
+      out.f.push_back(Factor{rest.f[0].node, e, rest.f[0].map});
+    } else {
+      Node n;
+      n.kind = Kind::Sum;
+      n.args.push_back({rest});
+      Factor f = intern(std::move(n), ctx);
+      f.exp = e;
+      out.f.push_back(std::move(f));
+    }
+  }
+  return make_term(std::move(out), ctx);
+}
+
+// --- substitution ------------------------------------------------------------------------------------------------------------
+
+Poly Algebra::subst(const Poly& p, const Sub& sub, const Ext& to) {
+  Poly out;
+  std::vector<Term> terms;
+  bool plain = true;
+  const int w = static_cast<int>(sub.rows.size()) + 1;
+  for (const Term& t : p) {
+    Term u{t.coef, {}};
+    u.f.reserve(t.f.size());
+    for (const Factor& f : t.f) {
+      Factor g{f.node, f.exp, {}};
+      const size_t rows = nodes_[f.node].dims.size();
+      SP_CHECK(f.map.size() == rows * w);
+      g.map.assign(rows * sub.width, 0);
+      for (size_t r = 0; r < rows; ++r) {
+        int64_t* out_row = &g.map[r * sub.width];
+        const int64_t* in_row = &f.map[r * w];
+        out_row[sub.width - 1] = in_row[w - 1];
+        for (int v = 0; v < w - 1; ++v) {
+          if (in_row[v] == 0) continue;
+          for (int k = 0; k < sub.width; ++k) out_row[k] = add_checked(out_row[k], mul_checked(in_row[v], sub.rows[v][k]));
+        }
+      }
+      u.f.push_back(std::move(g));
+    }
+    Poly one = make_term(std::move(u), to);
+    if (one.size() != 1) plain = false;
+    if (plain) {
+      terms.push_back(std::move(one[0]));
+    } else {
+      for (Term& x : terms) out = add(std::move(out), {std::move(x)}, to);
+      terms.clear();
+      out = add(std::move(out), one, to);
+    }
+  }
+  if (plain) {
+    std::sort(terms.begin(), terms.end(), [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
+    bool clash = false;
+    for (size_t i = 0; i + 1 < terms.size(); ++i) clash |= same_monomial(terms[i], terms[i + 1]);
+    if (!clash) {
+      bool brackets = false;
+      for (const Term& t : terms) {
+        for (const Factor& f : t.f) brackets |= nodes_[f.node].kind == Kind::Bracket || nodes_[f.node].kind == Kind::Red;
+      }
+      collect_iota(terms, to);
+      if (brackets && terms.size() > 1) join(terms, to);
+      return terms;
+    }
+    for (Term& x : terms) out = add(std::move(out), {std::move(x)}, to);
+  }
+  return out;
+}
+
+Poly Algebra::arg_at(const Node& n, const Factor& f, size_t arg, const Ext& ctx) {
+  Sub s;
+  s.width = static_cast<int>(ctx.size()) + 1;
+  for (size_t r = 0; r < n.dims.size(); ++r) {
+    s.rows.emplace_back(f.map.begin() + static_cast<std::ptrdiff_t>(r * s.width), f.map.begin() + static_cast<std::ptrdiff_t>((r + 1) * s.width));
+  }
+  const Poly body = n.args[arg];   // a copy: interning below may move nodes_
+  return subst(body, s, ctx);
+}
+
+Poly Algebra::expand_named(const Factor& factor, const Ext& ctx) { return arg_at(nodes_[factor.node], factor, 0, ctx); }
+
+Poly Algebra::simplify(const Poly& p, const Ext& ctx) { return subst(p, Sub::identity(static_cast<int>(ctx.size())), ctx); }
+
+std::pair<Term, Ext> Algebra::open_red(const Factor& red, const Ext& ctx) const {
+  const Node& n = nodes_[red.node];
+  const int m = static_cast<int>(ctx.size()), b = n.num_bound(), own = static_cast<int>(n.dims.size());
+  Ext ext = ctx;
+  for (int k = 0; k < b; ++k) ext.push_back(n.box[2 * k + 1] - n.box[2 * k]);
+  const Term& body = n.args[0][0];
+  Term t{body.coef, {}};
+  const int w = own + b + 1, nw = m + b + 1;
+  for (const Factor& f : body.f) {
+    Factor g{f.node, f.exp, {}};
+    const size_t rows = nodes_[f.node].dims.size();
+    g.map.assign(rows * nw, 0);
+    for (size_t r = 0; r < rows; ++r) {
+      const int64_t* in = &f.map[r * w];
+      int64_t* out = &g.map[r * nw];
+      out[nw - 1] = in[w - 1];
+      for (int v = 0; v < own; ++v) {
+        if (in[v] == 0) continue;
+        const int64_t* row = &red.map[static_cast<size_t>(v) * (m + 1)];
+        for (int k = 0; k < m; ++k) out[k] = add_checked(out[k], mul_checked(in[v], row[k]));
+        out[nw - 1] = add_checked(out[nw - 1], mul_checked(in[v], row[m]));
+      }
+      for (int k = 0; k < b; ++k) {
+        out[m + k] = in[own + k];
+        out[nw - 1] = add_checked(out[nw - 1], mul_checked(in[own + k], n.box[2 * k]));
+      }
+    }
+    t.f.push_back(std::move(g));
+  }
+  return {std::move(t), std::move(ext)};
+}
+
+bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx) {
+  Poly d = add(a, scale(b, -1), ctx);
+  for (const Term& t : d) {
+    if (!t.coef.is_zero()) return false;
+    // A guard: harmless if b has the same one, or the very monomial (undefined there, too).
+    bool excused = false;
+    for (const Term& o : b) excused |= same_monomial(o, t);
+    if (!excused) return false;
+  }
+  return true;
+}
+
+// --- text --------------------------------------------------------------------------------------------------------------------
+
+std::string Algebra::str(const Factor& f) const {
+  const Node& n = nodes_[f.node];
+  static const char* kinds[] = {"base", "iota", "inf", "lit", "fn", "sum", "red", "bracket", "take", "whole", "grid"};
+  std::string s = std::string(kinds[static_cast<int>(n.kind)]) + std::to_string(f.node);
+  if (n.kind == Kind::Base || n.kind == Kind::Lit || n.kind == Kind::Whole) s = n.name + "#" + std::to_string(f.node);
+  if (n.kind == Kind::Fn || (n.kind == Kind::Red && n.fn != ir::Fn::Add)) s = std::string(ir::name(n.fn)) + std::to_string(f.node);
+  const size_t rows = n.dims.size();
+  if (rows != 0) {
+    const size_t w = f.map.size() / rows;
+    s += "[";
+    for (size_t r = 0; r < rows; ++r) {
+      if (r) s += ",";
+      std::string e;
+      for (size_t v = 0; v + 1 < w; ++v) {
+        const int64_t c = f.map[r * w + v];
+        if (c == 0) continue;
+        if (!e.empty() && c > 0) e += "+";
+        e += (c == 1 ? "" : c == -1 ? "-" : std::to_string(c)) + std::string(1, static_cast<char>('a' + v % 26));
+      }
+      const int64_t c = f.map[r * w + w - 1];
+      if (c != 0 || e.empty()) e += (e.empty() || c < 0 ? "" : "+") + std::to_string(c);
+      s += e;
+    }
+    s += "]";
+  }
+  if (!f.exp.is_one()) s += "^" + f.exp.str();
+  return s;
+}
+
+std::string Algebra::str(const Poly& p) const {
+  if (p.empty()) return "0";
+  std::string s;
+  for (const Term& t : p) {
+    if (!s.empty()) s += " + ";
+    s += t.f.empty() || !t.coef.is_one() ? t.coef.str() : "";
+    for (const Factor& f : t.f) s += (s.empty() || s.back() == ' ' ? "" : "*") + str(f);
+  }
+  return s;
+}
+
+}  // namespace shardproof::prove

@@ -1,0 +1,154 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// The algebra of polys: interning of nodes in canonical form and the directed rules (docs/lemmas.md gives each rule its number,
+// statement and side condition; the code cites them as L-n).
+//
+// Canonical form of a node (canonical.cpp): from its definition over the variables of some context, take every affine row of every
+// access; variables that occur only in one combination become one variable (L-1), each variable is shifted and scaled so that it
+// covers the largest range on which all accesses are in bounds (L-2), unused variables are dropped, the rest sorted by how they are
+// used. So f(x[b, s + 8]) on one rank and f(X[i]) on a whole tensor are one node, read at different places. This is what
+// makes "the operator commutes with cutting" no lemma at all.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "prove/term.h"
+
+namespace shardproof::prove {
+
+struct Cell;
+
+struct Node {
+  Kind kind = Kind::Base;
+  ir::Fn fn = ir::Fn::None;
+  ir::DType dtype = ir::DType::F32;
+  Ext dims;                          // own variables; kUnbounded where no access bounds one
+  std::vector<Poly> args;
+  std::vector<int64_t> box;          // Red: lo, hi of each bound variable
+  uint32_t kernel = 0;               // Red: equal for equal bodies whatever the box. Bracket: equal for equal e
+  int64_t lo = 0, hi = 0;            // Bracket
+  std::vector<Ext> inner;            // Take, Whole: extents of the inner variables of each argument
+  std::string name;                  // Base, Lit, Whole
+  std::shared_ptr<const std::vector<ir::Literal>> dense;   // Base made of a dense table
+  std::shared_ptr<const std::vector<Cell>> cells;          // Grid
+  Known known;
+  bool flat = false;                 // Red: deep form
+  Ext result;                        // Whole: dimensions of the result, after the parallel ones in dims
+  int num_bound() const { return static_cast<int>(box.size() / 2); }
+};
+
+// Affine substitution: old variable j = rows[j] over the new context.
+struct Sub {
+  int width = 1;                     // number of new variables + 1
+  std::vector<Row> rows;
+  static Sub identity(int n);
+};
+
+class Algebra {
+ public:
+  Algebra();
+
+  const Node& node(Nid id) const { return nodes_[id]; }
+  size_t size() const { return nodes_.size(); }
+  Nid iota() const { return 0; }
+  Nid inf() const { return 1; }
+
+  // --- nodes
+  Nid add_base(Node node);                                      // a fresh unknown
+  Nid named_node(const std::string& key, Node node);            // one per key
+  Nid literal_real(double value, ir::DType format);             // a literal taken as it is
+  Nid surd(int64_t squarefree);                                 // sqrt(n)
+  // Interns `spec`, whose args are over ctx (then bound, then inner variables); the factor reads it in ctx.
+  Factor intern(Node spec, const Ext& ctx);
+
+  // --- polys. All canonical; ctx = extents of the variables.
+  static Poly constant(const Rat& c);
+  Poly index(const Row& row, const Ext& ctx);                   // the integer value of an affine form
+  Poly access(Nid id, std::vector<int64_t> map, const Ext& ctx);
+  Poly add(Poly a, const Poly& b, const Ext& ctx);
+  Poly sum(std::vector<Poly> parts, const Ext& ctx);
+  Poly scale(Poly a, const Rat& c);
+  Poly mul(const Poly& a, const Poly& b, const Ext& ctx);
+  Poly pow(const Poly& a, const Rat& e, const Ext& ctx);
+  Poly apply(ir::Fn fn, const std::vector<Poly>& args, ir::DType from, ir::DType to, const Ext& ctx);
+  Poly bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx);   // [lo <= e < hi]
+  Poly compare(ir::Fn fn, const Poly& a, const Poly& b, bool integer, const Ext& ctx);
+  Poly select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx);
+  // Sum, max ... over the last `bound` variables of ctx (their ranges start at 0). Result over the others.
+  Poly reduce(ir::Fn fn, const Poly& a, const Ext& ctx, int bound);
+  // The last variable of ctx_u (extent n) replaced by the integer poly e over ctx.
+  Poly take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx);
+  // The same where the caller multiplies with a bracket that keeps e in range.
+  Poly reindex_trusted(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx) { return reindex(data, ctx_u, e, ctx); }
+  Poly subst(const Poly& p, const Sub& sub, const Ext& to);
+  Poly simplify(const Poly& p, const Ext& ctx);                 // again in a smaller context: brackets decided, pieces joined
+  Poly expand_named(const Factor& factor, const Ext& ctx);      // definition of a Sum factor, in ctx
+
+  // p as one term: a poly of several terms gets a name (L-3).
+  Term as_term(const Poly& p, const Ext& ctx);
+
+  std::optional<Rat> as_constant(const Poly& p) const;
+  Known known(const Poly& p, const Ext& ctx) const;
+  Known known(const Term& t, const Ext& ctx) const;
+  std::pair<int64_t, int64_t> range(const Poly& p, const Ext& ctx) const;       // bounds of an integer poly
+  bool equal(const Poly& a, const Poly& b, const Ext& ctx);
+
+  // --- deep form: names unfolded, sums of sums flattened (L-20), within a limit. Used where the ordinary forms differ.
+  Poly deep(const Poly& p, const Ext& ctx, int& fuel);
+  // Records a proved equality of two nodes with the same dimensions: `from` is read as `to` from now on.
+  void unify(Nid from, Nid to);
+  bool has_unions() const { return !forward_.empty(); }
+  Nid find(Nid id) const;
+
+  std::string str(const Poly& p) const;
+  std::string str(const Factor& f) const;
+  uint64_t applications = 0;         // of rules, for statistics
+  uint64_t interned_hits = 0;
+  bool expand_products = false;      // deep mode: products of sums are multiplied out
+
+ private:
+  friend class Canonicalizer;
+  struct KeyHash {
+    size_t operator()(const std::vector<int64_t>& key) const;
+  };
+  Poly make_term(Term t, const Ext& ctx);                       // canonical poly of one product
+  bool combine_factors(Term& t, const Ext& ctx);                // false: the term is 0
+  std::optional<Poly> try_join(const Term& x, const Term& y, const Ext& ctx);
+  std::optional<Poly> extend_red(const Term& common, const Factor& red, const std::vector<Factor>& rest, const Ext& ctx);
+  std::optional<Poly> roll_pair(const Term& common, const std::vector<Factor>& x, const std::vector<Factor>& y, const Ext& ctx);
+  std::pair<Term, Ext> open_red(const Factor& red, const Ext& ctx) const;   // body over ctx + bound variables (ranges from 0)
+  Poly arg_at(const Node& n, const Factor& f, size_t arg, const Ext& ctx);  // an argument of a factor's node, in ctx
+  bool decide(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, bool& value) const;
+  Poly under(const Poly& e, const std::vector<Factor>& guards, const Ext& ctx, bool& changed);
+  bool simplify_brackets(Term& t, const Ext& ctx);              // false: the term is 0
+  void join(Poly& p, const Ext& ctx);                           // L-10 .. L-13: pieces of ranges
+  bool join_brackets(Poly& p, const Ext& ctx);
+  void collect_iota(Poly& p, const Ext& ctx);
+  Poly reduce_term(const Term& t, const Ext& ctx, int bound);
+  Poly reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound);
+  Poly exp(const Poly& a, const Ext& ctx);
+  Poly log(const Poly& a, const Ext& ctx);
+  Poly extreme(ir::Fn fn, const std::vector<Poly>& args, const Ext& ctx);
+  Poly int_divide(ir::Fn fn, const Poly& a, const Poly& b, const Ext& ctx);
+  Poly make_fn(ir::Fn fn, std::vector<Poly> args, const Ext& ctx, ir::DType from, ir::DType to);
+  Known compute_known(const Node& n) const;
+  Poly take_factor(const Factor& f, const Ext& ctx_u, const Poly& e, const Ext& ctx);
+  Poly reindex(const Poly& p, const Ext& from, const Poly& e, const Ext& ctx);
+  bool fixed_extreme(const Node& n) const;
+
+  std::vector<Node> nodes_;
+  std::unordered_map<std::vector<int64_t>, Nid, KeyHash> table_;
+  std::unordered_map<std::vector<int64_t>, uint32_t, KeyHash> kernels_;
+  std::unordered_map<std::string, Nid> named_;
+  std::unordered_map<Nid, Nid> forward_;
+};
+
+// Order of factors and terms; used everywhere, so that equal polys are equal vectors.
+int compare(const Factor& a, const Factor& b);
+int compare(const Term& a, const Term& b);       // monomials only, not coefficients
+bool same_monomial(const Term& a, const Term& b);
+
+inline int64_t row_const(const Factor& f, size_t row, int width) { return f.map[row * width + width - 1]; }
+
+}  // namespace shardproof::prove

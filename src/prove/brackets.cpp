@@ -1,0 +1,611 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Brackets [lo <= e < hi] of integer polys, comparisons, selects, and reading by index.
+//
+// Truth values are polys with values 0 and 1: and = product, not p = 1 - p, or = p + q - p q. Since brackets are idempotent, this is
+// a canonical form of logic. Comparisons of integers become brackets with the constant folded into the bounds, so that ranges
+// cut apart by ranks or masks join again (L-19).
+#include <algorithm>
+
+#include "prove/algebra.h"
+#include "util/result.h"
+
+namespace shardproof::prove {
+
+bool Algebra::decide(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, bool& value) const {
+  const auto [a, b] = range(e, ctx);
+  if (a >= lo && (hi == kPosInf || b < hi) && (lo == kNegInf || a > kNegInf) && (hi == kPosInf || b < kPosInf)) {
+    value = true;
+    return true;
+  }
+  if ((hi < kPosInf && a >= hi && a > kNegInf) || (lo > kNegInf && b < lo && b < kPosInf)) {
+    value = false;
+    return true;
+  }
+  return false;
+}
+
+Poly Algebra::bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx) {
+  if (lo >= hi) return {};
+  if (lo == kNegInf && hi == kPosInf) return constant(1);
+  bool value = false;
+  if (decide(e, lo, hi, ctx, value)) return value ? constant(1) : Poly{};
+  if (!known(e, ctx).integer) throw Overflow("bracket of a non-integer");
+  // Constant to the bounds; divide by the gcd of the coefficients; leading coefficient positive.
+  Poly p = e;
+  int64_t c = 0;
+  if (!p.empty() && p[0].f.empty()) {
+    c = p[0].coef.num();
+    p.erase(p.begin());
+  }
+  bool has_iota = false;
+  int64_t g = 0;
+  for (const Term& t : p) {
+    if (!t.coef.is_integer()) throw Overflow("bracket of a fraction");
+    int64_t a = g, b = std::abs(t.coef.num());
+    while (b != 0) std::swap(a %= b, b);
+    g = a;
+    has_iota |= t.f.size() == 1 && t.f[0].node == iota() && t.f[0].exp.is_one();
+  }
+  if (p.empty()) return lo <= c && c < hi ? constant(1) : Poly{};
+  if (lo > kNegInf) lo = add_checked(lo, -c);
+  if (hi < kPosInf) hi = add_checked(hi, -c);
+  const Term* lead = nullptr;
+  for (const Term& t : p) {
+    if (!lead || lead->f[0].node == iota()) lead = &t;
+  }
+  const bool flip = lead->coef.negative();
+  p = scale(std::move(p), Rat(flip ? -1 : 1, g));
+  if (lo > kNegInf) lo = ceil_div(lo, g);
+  if (hi < kPosInf) hi = floor_div(hi - 1, g) + 1;
+  if (flip) {
+    const int64_t l = hi == kPosInf ? kNegInf : -(hi - 1), h = lo == kNegInf ? kPosInf : -lo + 1;
+    lo = l;
+    hi = h;
+  }
+  // Bounds that the range makes idle are dropped.
+  const auto [a, b] = range(p, ctx);
+  if (a > kNegInf && lo <= a) lo = kNegInf;
+  if (b < kPosInf && hi > b) hi = kPosInf;
+  if (lo >= hi) return {};
+  if (lo == kNegInf && hi == kPosInf) return constant(1);
+  if (has_iota) {
+    // Shift the iota such that one bound is 0: [lo <= e < hi] = [0 <= e - lo < hi - lo].
+    const int64_t s = lo > kNegInf ? lo : hi;
+    p = add(std::move(p), constant(Rat(-s)), ctx);
+    if (lo > kNegInf) lo -= s;
+    if (hi < kPosInf) hi -= s;
+  }
+  Node n;
+  n.kind = Kind::Bracket;
+  n.dtype = ir::DType::Bool;
+  n.lo = lo;
+  n.hi = hi;
+  n.args.push_back(std::move(p));
+  return {Term{1, {intern(std::move(n), ctx)}}};
+}
+
+// e, where the given brackets are 1: the same brackets inside it go, contradicting terms vanish (L-21).
+Poly Algebra::under(const Poly& e, const std::vector<Factor>& guards, const Ext& ctx, bool& changed) {
+  bool has = false;
+  for (const Term& u : e) {
+    for (const Factor& g : u.f) has |= nodes_[g.node].kind == Kind::Bracket;
+  }
+  if (!has) return e;
+  Poly better;
+  for (const Term& u : e) {
+    Term with = u;
+    with.f.insert(with.f.end(), guards.begin(), guards.end());
+    if (!combine_factors(with, ctx)) {
+      changed = true;
+      continue;
+    }
+    for (const Factor& g : guards) {
+      const auto it = std::find(with.f.begin(), with.f.end(), g);
+      if (it != with.f.end()) with.f.erase(it);
+    }
+    // A guard of which only a part is left (it was implied by the term's own bracket) must not stay behind.
+    if (with.f.size() > u.f.size()) with = u;
+    changed |= !same_monomial(with, u);
+    better = add(std::move(better), make_term(std::move(with), ctx), ctx);
+  }
+  return better;
+}
+
+// Decides brackets that the context fixes, joins brackets of one e, and uses equalities to decide others (L-19).
+bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
+  struct One {
+    size_t at;
+    Poly e;
+    int64_t lo, hi;
+  };
+  std::vector<One> all;
+  for (size_t i = 0; i < t.f.size(); ++i) {
+    if (nodes_[t.f[i].node].kind != Kind::Bracket) continue;
+    const int64_t lo = nodes_[t.f[i].node].lo, hi = nodes_[t.f[i].node].hi;
+    all.push_back(One{i, arg_at(nodes_[t.f[i].node], t.f[i], 0, ctx), lo, hi});
+  }
+  bool dependents = false;
+  for (const Factor& f : t.f) dependents |= nodes_[f.node].kind == Kind::Take || nodes_[f.node].kind == Kind::Fn;
+  if (all.empty()) return true;
+  bool changed = false;
+  std::vector<char> drop(t.f.size(), 0);
+  std::vector<Poly> extra;
+  // A bracket whose e has brackets of its own is read under the others (masked indices).
+  if (all.size() > 1) {
+    for (One& one : all) {
+      std::vector<Factor> others;
+      for (const One& o : all) {
+        if (&o != &one && !drop[o.at]) others.push_back(t.f[o.at]);
+      }
+      bool rewritten = false;
+      Poly e = under(one.e, others, ctx, rewritten);
+      if (!rewritten) continue;
+      drop[one.at] = 1;
+      changed = true;
+      extra.push_back(bracket(e, one.lo, one.hi, ctx));
+    }
+  }
+  for (One& one : all) {
+    bool value = false;
+    if (drop[one.at] || !decide(one.e, one.lo, one.hi, ctx, value)) continue;
+    if (!value) return false;
+    drop[one.at] = 1;
+    changed = true;
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (size_t j = 0; j < all.size(); ++j) {
+      if (i == j || drop[all[i].at] || drop[all[j].at]) continue;
+      // e_j = s * e_i + d with d known: the bounds of i restrict those of j.
+      for (int64_t s : {1, -1}) {
+        const Poly d = add(all[j].e, scale(all[i].e, -s), ctx);
+        const auto [dl, dh] = range(d, ctx);
+        if (dl == kNegInf || dh == kPosInf) continue;
+        const int64_t il = all[i].lo, ih = all[i].hi == kPosInf ? kPosInf : all[i].hi - 1;
+        int64_t lo = s > 0 ? il : (ih == kPosInf ? kNegInf : -ih), hi = s > 0 ? ih : (il == kNegInf ? kPosInf : -il);
+        lo = lo == kNegInf ? kNegInf : lo + dl;
+        hi = hi == kPosInf ? kPosInf : hi + dh;
+        if ((all[j].hi < kPosInf && lo > kNegInf && lo >= all[j].hi) || (all[j].lo > kNegInf && hi < kPosInf && hi < all[j].lo)) return false;
+        if ((all[j].lo == kNegInf || (lo > kNegInf && lo >= all[j].lo)) && (all[j].hi == kPosInf || (hi < kPosInf && hi < all[j].hi))) {
+          drop[all[j].at] = 1;
+          changed = true;
+          break;
+        }
+        if (s == 1 && dl == dh && i < j) {
+          // Same e up to a constant: one bracket of the intersection.
+          const int64_t l = std::max(all[j].lo, il == kNegInf ? kNegInf : il + dl);
+          const int64_t h = std::min(all[j].hi, all[i].hi == kPosInf ? kPosInf : all[i].hi + dl);
+          drop[all[i].at] = drop[all[j].at] = 1;
+          extra.push_back(bracket(all[j].e, l, h, ctx));
+          changed = true;
+          break;
+        }
+      }
+    }
+  }
+  if (changed) {
+    std::vector<Factor> rest;
+    for (size_t i = 0; i < t.f.size(); ++i) {
+      if (!drop[i]) rest.push_back(t.f[i]);
+    }
+    for (const Poly& p : extra) {
+      if (p.empty()) return false;
+      if (p[0].f.empty()) continue;
+      rest.push_back(p[0].f[0]);
+    }
+    std::sort(rest.begin(), rest.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+    t.f = std::move(rest);
+    if (!extra.empty()) return simplify_brackets(t, ctx);
+  }
+  if (!dependents) return true;
+  // Under a bracket, the same bracket inside an index or an argument is 1 (L-21).
+  std::vector<Factor> guards;
+  for (const Factor& f : t.f) {
+    if (nodes_[f.node].kind == Kind::Bracket) guards.push_back(f);
+  }
+  if (guards.empty()) return true;
+  for (size_t i = 0; i < t.f.size(); ++i) {
+    const Factor f = t.f[i];
+    const Node n = nodes_[f.node];
+    if (n.kind != Kind::Take) continue;
+    bool rewritten = false;
+    std::vector<Poly> args;
+    for (size_t a = 1; a < n.args.size(); ++a) args.push_back(under(arg_at(n, f, a, ctx), guards, ctx, rewritten));
+    // Also: is every index now in range, so that the reading is the canonical one?
+    if (!rewritten && n.name != "partial") continue;
+    Poly again;
+    {
+      Node m = n;
+      // data in this context: own variables of the Take substituted, inner ones kept
+      const int q = static_cast<int>(n.inner[0].size());
+      Ext wide = ctx;
+      for (int64_t x : n.inner[0]) wide.push_back(x);
+      Sub s;
+      s.width = static_cast<int>(wide.size()) + 1;
+      for (size_t r = 0; r < n.dims.size(); ++r) {
+        Row row(s.width, 0);
+        for (size_t v = 0; v < ctx.size(); ++v) row[v] = f.map[r * (ctx.size() + 1) + v];
+        row[s.width - 1] = f.map[r * (ctx.size() + 1) + ctx.size()];
+        s.rows.push_back(std::move(row));
+      }
+      for (int k = 0; k < q; ++k) {
+        Row row(s.width, 0);
+        row[ctx.size() + k] = 1;
+        s.rows.push_back(std::move(row));
+      }
+      if (q != 1) continue;
+      Poly data = subst(n.args[0], s, wide);
+      // Ranges under the guards.
+      Poly e = args[0];
+      auto [lo, hi] = range(e, ctx);
+      for (const Factor& g : guards) {
+        const int64_t gl = nodes_[g.node].lo, gh = nodes_[g.node].hi;
+        const Poly ge = arg_at(nodes_[g.node], g, 0, ctx);
+        for (int64_t sgn : {1, -1}) {
+          const auto [dl, dh] = range(add(e, scale(ge, -sgn), ctx), ctx);
+          if (dl == kNegInf || dh == kPosInf) continue;
+          const int64_t l = sgn > 0 ? gl : (gh == kPosInf ? kNegInf : -(gh - 1)), h = sgn > 0 ? (gh == kPosInf ? kPosInf : gh - 1) : (gl == kNegInf ? kPosInf : -gl);
+          if (l > kNegInf) lo = std::max(lo, l + dl);
+          if (h < kPosInf) hi = std::min(hi, h + dh);
+        }
+      }
+      const bool in_range = lo >= 0 && hi < n.inner[0][0];
+      if (!rewritten && !in_range) continue;
+      again = in_range ? reindex(data, wide, e, ctx) : take(data, wide, e, ctx);
+    }
+    if (again.size() != 1) continue;
+    Term u{t.coef * again[0].coef, {}};
+    for (size_t k = 0; k < t.f.size(); ++k) {
+      if (k != i) u.f.push_back(t.f[k]);
+    }
+    u.f.insert(u.f.end(), again[0].f.begin(), again[0].f.end());
+    std::sort(u.f.begin(), u.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+    if (same_monomial(u, t)) continue;
+    t = std::move(u);
+    return combine_factors(t, ctx);
+  }
+  return true;
+}
+
+// L-19: terms that differ only in their bracket of one e are a step function of e: written with the fewest pieces.
+bool Algebra::join_brackets(Poly& p, const Ext& ctx) {
+  struct Piece {
+    size_t term;
+    int64_t lo, hi;
+  };
+  const size_t w = ctx.size() + 1;
+  for (size_t i = 0; i < p.size(); ++i) {
+    for (size_t k = 0; k < p[i].f.size(); ++k) {
+      const Factor& b = p[i].f[k];
+      if (nodes_[b.node].kind != Kind::Bracket) continue;
+      Term rest{1, p[i].f};
+      rest.f.erase(rest.f.begin() + static_cast<std::ptrdiff_t>(k));
+      const int64_t blo = nodes_[b.node].lo, bhi = nodes_[b.node].hi;
+      const Poly e = arg_at(nodes_[b.node], b, 0, ctx);
+      std::vector<Piece> pieces{{i, blo, bhi}};
+      for (size_t j = 0; j < p.size(); ++j) {
+        if (j == i || p[j].coef.is_zero()) continue;
+        if (same_monomial(p[j], rest)) {
+          pieces.push_back({j, kNegInf, kPosInf});
+          continue;
+        }
+        if (p[j].f.size() != p[i].f.size()) continue;
+        for (size_t l = 0; l < p[j].f.size(); ++l) {
+          const Factor& c = p[j].f[l];
+          if (nodes_[c.node].kind != Kind::Bracket) continue;
+          Term other{1, p[j].f};
+          other.f.erase(other.f.begin() + static_cast<std::ptrdiff_t>(l));
+          if (!same_monomial(other, rest)) continue;
+          const int64_t clo = nodes_[c.node].lo, chi = nodes_[c.node].hi;
+          if (nodes_[c.node].kernel == nodes_[b.node].kernel && c.map == b.map) {
+            pieces.push_back({j, clo, chi});
+            break;
+          }
+          // Same e up to sign and constant?
+          const Poly e2 = arg_at(nodes_[c.node], c, 0, ctx);
+          bool found = false;
+          for (int64_t s : {1, -1}) {
+            const Poly d = add(e2, scale(e, -s), ctx);   // e2 = s e + d
+            const auto dc = as_constant(d);
+            if (!dc || !dc->is_integer()) continue;
+            const int64_t d0 = dc->num();
+            int64_t lo = clo == kNegInf ? kNegInf : clo - d0, hi = chi == kPosInf ? kPosInf : chi - d0;
+            if (s < 0) {
+              const int64_t l2 = hi == kPosInf ? kNegInf : -(hi - 1), h2 = lo == kNegInf ? kPosInf : -lo + 1;
+              lo = l2;
+              hi = h2;
+            }
+            pieces.push_back({j, lo, hi});
+            found = true;
+            break;
+          }
+          if (found) break;
+        }
+      }
+      if (pieces.size() < 2) continue;
+      // The step function: breakpoints and values.
+      std::vector<int64_t> cuts;
+      for (const Piece& q : pieces) {
+        cuts.push_back(q.lo);
+        cuts.push_back(q.hi);
+      }
+      std::sort(cuts.begin(), cuts.end());
+      cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+      struct Step {
+        int64_t lo, hi;
+        Rat value;
+      };
+      std::vector<Step> steps;
+      for (size_t c = 0; c + 1 < cuts.size(); ++c) {
+        Rat v = 0;
+        for (const Piece& q : pieces) {
+          if (q.lo <= cuts[c] && cuts[c + 1] <= q.hi) v = v + p[q.term].coef;
+        }
+        if (!steps.empty() && steps.back().hi == cuts[c] && steps.back().value == v) {
+          steps.back().hi = cuts[c + 1];
+        } else {
+          steps.push_back({cuts[c], cuts[c + 1], v});
+        }
+      }
+      std::erase_if(steps, [](const Step& s) { return s.value.is_zero(); });
+      if (steps.size() == pieces.size()) {
+        // Nothing gained, unless pieces overlapped or one is the whole line (then the steps are the canonical form).
+        bool same = true;
+        for (const Step& s : steps) {
+          bool has = false;
+          for (const Piece& q : pieces) has |= q.lo == s.lo && q.hi == s.hi && p[q.term].coef == s.value;
+          same &= has;
+        }
+        if (same) continue;
+      }
+      (void)w;
+      Poly kept;
+      for (size_t j = 0; j < p.size(); ++j) {
+        bool used = false;
+        for (const Piece& q : pieces) used |= q.term == j;
+        if (!used) kept.push_back(p[j]);
+      }
+      Poly fresh;
+      for (const Step& s : steps) {
+        Poly b2 = bracket(e, s.lo, s.hi, ctx);
+        if (b2.empty()) continue;
+        Term t{s.value * b2[0].coef, rest.f};
+        t.f.insert(t.f.end(), b2[0].f.begin(), b2[0].f.end());
+        for (Term& one : make_term(std::move(t), ctx)) fresh.push_back(std::move(one));
+      }
+      std::sort(fresh.begin(), fresh.end(), [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
+      ++applications;
+      if (kept.empty()) {
+        p = std::move(fresh);
+        return true;
+      }
+      if (fresh.size() < pieces.size()) {
+        p = add(std::move(kept), fresh, ctx);
+        return true;
+      }
+      // Merge without joining again (the number of terms did not fall: avoid going round in circles).
+      Poly merged;
+      std::merge(kept.begin(), kept.end(), fresh.begin(), fresh.end(), std::back_inserter(merged),
+                 [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
+      p = std::move(merged);
+      return true;
+    }
+  }
+  return false;
+}
+
+Poly Algebra::compare(ir::Fn fn, const Poly& a, const Poly& b, bool integer, const Ext& ctx) {
+  using ir::Fn;
+  const Poly d = add(a, scale(b, -1), ctx);
+  auto negate = [&](const Poly& p) { return add(constant(1), scale(p, -1), ctx); };
+  if (integer) {
+    switch (fn) {
+      case Fn::Lt: return bracket(d, kNegInf, 0, ctx);
+      case Fn::Le: return bracket(d, kNegInf, 1, ctx);
+      case Fn::Gt: return bracket(d, 1, kPosInf, ctx);
+      case Fn::Ge: return bracket(d, 0, kPosInf, ctx);
+      case Fn::Eq: return bracket(d, 0, 1, ctx);
+      default: return negate(bracket(d, 0, 1, ctx));
+    }
+  }
+  const Known kd = known(d, ctx), ka = known(a, ctx), kb = known(b, ctx);
+  if (kd.integer && kd.finite) return compare(fn, d, {}, true, ctx);
+  if (auto c = as_constant(d)) {
+    const bool lt = c->negative(), eq = c->is_zero();
+    const bool v = fn == Fn::Lt ? lt : fn == Fn::Le ? lt || eq : fn == Fn::Gt ? !lt && !eq : fn == Fn::Ge ? !lt : fn == Fn::Eq ? eq : !eq;
+    return v ? constant(1) : Poly{};
+  }
+  // Reals: < 0 and == 0 of a canonical difference; only where both sides are finite is the difference the same as the comparison.
+  auto is_inf = [&](const Poly& p, bool negative) {
+    return p.size() == 1 && p[0].f.size() == 1 && nodes_[p[0].f[0].node].kind == Kind::Inf && p[0].coef.negative() == negative;
+  };
+  if (is_inf(b, true) && ka.finite) return fn == Fn::Gt || fn == Fn::Ge || fn == Fn::Ne ? constant(1) : Poly{};
+  if (!ka.finite || !kb.finite) {
+    // A select of -inf and finite values compared with -inf (safe softmax).
+    if (is_inf(b, true) && a.size() == 1 && a[0].f.size() == 1 && a[0].coef.positive() && nodes_[a[0].f[0].node].kind == Kind::Fn && nodes_[a[0].f[0].node].fn == Fn::Select) {
+      const Factor f = a[0].f[0];
+      const Poly c = arg_at(nodes_[f.node], f, 0, ctx), x = arg_at(nodes_[f.node], f, 1, ctx), y = arg_at(nodes_[f.node], f, 2, ctx);
+      return select(c, compare(fn, x, b, false, ctx), compare(fn, y, b, false, ctx), ctx);
+    }
+    Poly strict = make_fn(fn, {a, b}, ctx, ir::DType::F32, ir::DType::Bool);
+    return strict;
+  }
+  if (kd.positive() && kd.finite) return fn == Fn::Gt || fn == Fn::Ge || fn == Fn::Ne ? constant(1) : Poly{};
+  Term t = as_term(d, ctx);
+  const bool flip = t.coef.negative();
+  Poly monic = scale({t}, t.coef.inverse());
+  switch (fn) {
+    case Fn::Gt: return flip ? make_fn(Fn::Lt, {monic, {}}, ctx, ir::DType::F32, ir::DType::Bool) : make_fn(Fn::Lt, {scale(monic, -1), {}}, ctx, ir::DType::F32, ir::DType::Bool);
+    case Fn::Lt: return flip ? make_fn(Fn::Lt, {scale(monic, -1), {}}, ctx, ir::DType::F32, ir::DType::Bool) : make_fn(Fn::Lt, {monic, {}}, ctx, ir::DType::F32, ir::DType::Bool);
+    case Fn::Ge: return negate(compare(Fn::Lt, a, b, false, ctx));
+    case Fn::Le: return negate(compare(Fn::Gt, a, b, false, ctx));
+    case Fn::Eq: return make_fn(Fn::Eq, {monic, {}}, ctx, ir::DType::F32, ir::DType::Bool);
+    default: return negate(make_fn(Fn::Eq, {monic, {}}, ctx, ir::DType::F32, ir::DType::Bool));
+  }
+}
+
+Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx) {
+  if (auto k = as_constant(c)) return k->is_zero() ? b : a;
+  if (equal(a, b, ctx)) return a;
+  if (known(a, ctx).finite && known(b, ctx).finite) {
+    // c a + (1 - c) b (L-22)
+    Poly not_c = add(constant(1), scale(c, -1), ctx);
+    return add(mul(c, a, ctx), mul(not_c, b, ctx), ctx);
+  }
+  // One branch infinite or undefined: kept. Smaller condition first, so that select(c, a, b) and select(not c, b, a) are one.
+  Poly not_c = add(constant(1), scale(c, -1), ctx);
+  bool swap = false;
+  if (not_c.size() != c.size()) {
+    swap = not_c.size() < c.size();
+  } else {
+    for (size_t i = 0; i < c.size(); ++i) {
+      if (int k = prove::compare(not_c[i], c[i])) {
+        swap = k < 0;
+        break;
+      }
+      if (!(not_c[i].coef == c[i].coef)) {
+        swap = not_c[i].coef < c[i].coef;
+        break;
+      }
+    }
+  }
+  return swap ? make_fn(ir::Fn::Select, {not_c, b, a}, ctx, ir::DType::F32, ir::DType::F32)
+              : make_fn(ir::Fn::Select, {c, a, b}, ctx, ir::DType::F32, ir::DType::F32);
+}
+
+// --- reading by index ----------------------------------------------------------------------------------------------------------
+
+Poly Algebra::take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx) {
+  const auto [lo, hi] = range(e, ctx);
+  if (lo >= 0 && hi < ctx_u.back()) return reindex(data, ctx_u, e, ctx);
+  // Not known to be in range: the reading keeps its own extent (it is undefined outside), and is not merged with wider ones.
+  Poly out;
+  for (const Term& t : data) {
+    Term fixed{t.coef, {}};
+    Poly product = constant(1);
+    const size_t w = ctx_u.size() + 1, u = ctx_u.size() - 1;
+    std::vector<Factor> moving;
+    for (const Factor& f : t.f) {
+      bool uses = false;
+      for (size_t at = u; at < f.map.size(); at += w) uses |= f.map[at] != 0;
+      if (uses) {
+        moving.push_back(f);
+      } else {
+        Factor g{f.node, f.exp, {}};
+        for (size_t r = 0; r < f.map.size() / w; ++r) {
+          g.map.insert(g.map.end(), f.map.begin() + static_cast<std::ptrdiff_t>(r * w), f.map.begin() + static_cast<std::ptrdiff_t>(r * w + u));
+          g.map.push_back(f.map[r * w + w - 1]);
+        }
+        fixed.f.push_back(std::move(g));
+      }
+    }
+    Node n;
+    n.kind = Kind::Take;
+    n.name = "partial";
+    n.inner = {{ctx_u.back()}, {}};
+    n.args.push_back({Term{1, moving}});
+    n.args.push_back(e);
+    Poly one = mul(make_term(std::move(fixed), ctx), {Term{1, {intern(std::move(n), ctx)}}}, ctx);
+    out = add(std::move(out), one, ctx);
+  }
+  return out;
+}
+
+// data with its last variable replaced by e, which is known to be in range.
+Poly Algebra::reindex(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx) {
+  const size_t w = ctx_u.size() + 1, u = ctx_u.size() - 1, m = ctx.size();
+  // An affine index is an ordinary reading.
+  auto affine = [&]() -> std::optional<Row> {
+    Row row(m + 1, 0);
+    for (const Term& t : e) {
+      if (!t.coef.is_integer()) return std::nullopt;
+      if (t.f.empty()) {
+        row[m] += t.coef.num();
+      } else if (t.f.size() == 1 && t.f[0].node == iota() && t.f[0].exp.is_one()) {
+        for (size_t v = 0; v <= m; ++v) row[v] += t.coef.num() * t.f[0].map[v];
+      } else {
+        return std::nullopt;
+      }
+    }
+    return row;
+  }();
+  if (affine) {
+    Sub s = Sub::identity(static_cast<int>(m));
+    s.rows.push_back(*affine);
+    return subst(data, s, ctx);
+  }
+  Poly out;
+  for (const Term& t : data) {
+    Term fixed{t.coef, {}};
+    std::vector<Factor> moving;
+    for (const Factor& f : t.f) {
+      bool uses = false;
+      for (size_t at = u; at < f.map.size(); at += w) uses |= f.map[at] != 0;
+      if (uses) {
+        moving.push_back(f);
+      } else {
+        Factor g{f.node, f.exp, {}};
+        for (size_t r = 0; r < f.map.size() / w; ++r) {
+          g.map.insert(g.map.end(), f.map.begin() + static_cast<std::ptrdiff_t>(r * w), f.map.begin() + static_cast<std::ptrdiff_t>(r * w + u));
+          g.map.push_back(f.map[r * w + w - 1]);
+        }
+        fixed.f.push_back(std::move(g));
+      }
+    }
+    Poly product = make_term(std::move(fixed), ctx);
+    for (const Factor& f : moving) product = mul(product, take_factor(f, ctx_u, e, ctx), ctx);
+    out = add(std::move(out), product, ctx);
+  }
+  return out;
+}
+
+Poly Algebra::take_factor(const Factor& f, const Ext& ctx_u, const Poly& e, const Ext& ctx) {
+  const size_t w = ctx_u.size() + 1, u = ctx_u.size() - 1, m = ctx.size();
+  const Node n = nodes_[f.node];
+  if (f.node == iota()) {
+    // iota[row] = row with u := e
+    Row row(m + 1, 0);
+    for (size_t v = 0; v < m; ++v) row[v] = f.map[v];
+    row[m] = f.map[w - 1];
+    Poly p = add(index(row, ctx), scale(e, f.map[u]), ctx);
+    return pow(p, f.exp, ctx);
+  }
+  if (n.kind == Kind::Sum || n.kind == Kind::Fn || n.kind == Kind::Bracket) {
+    std::vector<Poly> args;
+    for (size_t a = 0; a < n.args.size(); ++a) args.push_back(reindex(arg_at(n, f, a, ctx_u), ctx_u, e, ctx));
+    if (n.kind == Kind::Bracket) return bracket(args[0], n.lo, n.hi, ctx);
+    if (n.kind == Kind::Sum) return pow(args[0], f.exp, ctx);
+    return pow(apply(n.fn, args, n.dtype, n.known.boolean ? ir::DType::Bool : n.dtype, ctx), f.exp, ctx);
+  }
+  // The node read at u := e. Normalise: u enters one row as q u + c; the inner variable covers that whole dimension.
+  Node t;
+  t.kind = Kind::Take;
+  Factor inner{f.node, 1, f.map};
+  Poly index_poly = e;
+  int64_t extent = ctx_u.back();
+  int hits = 0;
+  size_t at = 0;
+  for (size_t r = 0; r < n.dims.size(); ++r) {
+    if (f.map[r * w + u] != 0) ++hits, at = r;
+  }
+  bool alone = hits == 1;
+  if (alone) {
+    // The whole row, with its other variables, becomes the index.
+    Row row(m + 1, 0);
+    for (size_t v = 0; v < m; ++v) row[v] = f.map[at * w + v];
+    row[m] = f.map[at * w + w - 1];
+    bool constant_row = true;
+    for (size_t v = 0; v < m; ++v) constant_row &= row[v] == 0;
+    Poly base = constant_row ? constant(Rat(row[m])) : index(row, ctx);
+    index_poly = add(std::move(base), scale(e, f.map[at * w + u]), ctx);
+    for (size_t v = 0; v < w; ++v) inner.map[at * w + v] = v == u ? 1 : 0;
+    extent = n.dims[at];
+  }
+  t.inner = {{extent}, {}};
+  t.args.push_back({Term{1, {std::move(inner)}}});
+  t.args.push_back(std::move(index_poly));
+  Factor g = intern(std::move(t), ctx);
+  g.exp = f.exp;
+  return make_term(Term{1, {std::move(g)}}, ctx);
+}
+
+}  // namespace shardproof::prove

@@ -1,0 +1,70 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Core operators -> Values: every node of a linked problem in normal form, computed in order, each once.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "link/problem.h"
+#include "lower/kernel_contract.h"
+#include "prove/prover.h"
+#include "prove/value.h"
+
+namespace shardproof::prove {
+
+class Evaluator {
+ public:
+  Evaluator(const link::Problem& problem, Limits limits);
+  const Value& value(ir::NodeId id);             // computes what it needs
+  bool done(ir::NodeId id) const { return id < state_.size() && state_[id] == 2; }
+  void reset();                                  // forget all values (after nodes were unified)
+  Algebra algebra;
+  Views views;
+  std::set<std::string> assumptions;
+  // Why a node's value stayed undecided (it became an unknown of its own).
+  std::map<ir::NodeId, std::pair<std::string, std::string>> undecided;   // reason, detail
+  uint64_t evaluated = 0;
+  double deadline = 0;                           // steady seconds; 0: none
+
+ private:
+  Value compute(ir::NodeId id);
+  Value compute_map(const ir::Node& n);
+  Value compute_reduce(const Value& x, ir::Fn fn, const std::vector<int64_t>& dims, const ir::Shape& shape);
+  Value compute_contract(const ir::Node& n);
+  Value compute_take(const ir::Node& n);
+  Value compute_scatter(const ir::Node& n);
+  Value compute_scan(const ir::Node& n);
+  Value compute_dynamic_slice(const ir::Node& n);
+  Value compute_dynamic_update(const ir::Node& n);
+  Value compute_result(ir::NodeId id, const ir::Node& n);
+  Value compute_random(ir::NodeId id, const ir::Node& n);
+  Value overlay(const Value& x, const Value& update, const std::vector<int64_t>& start);
+  Value fresh(const ir::Shape& shape, ir::DType dtype, const std::string& name);
+  Poly literal(const ir::Literal& lit, ir::DType dtype);
+  Value dense(const ir::Node& n);
+  Poly checked_index(const Poly& e, int64_t extent, ir::IndexMode mode, const Ext& ctx);
+  Poly wrap(const Poly& p, ir::DType dtype, const Ext& ctx);
+  // An operator that acts on whole dimensions and independently along parallel ones. args[k] has one factor per dimension; factor numbers
+  // below `parallel.size()` are parallel (extent parallel[f]); the others are inner. result: factor per dimension (>= parallel: inner, own extent).
+  struct WholeArg {
+    const Value* value;
+    std::vector<int> factor;
+  };
+  Value whole(const std::string& name, ir::DType dtype, const std::vector<WholeArg>& args, const std::vector<int64_t>& parallel,
+              const std::vector<int>& result, const ir::Shape& shape);
+  Value assemble(const ir::Shape& shape, std::vector<Cell> parts);   // sums overlapping parts; what no part covers is 0
+
+  const link::Problem& problem_;
+  Limits limits_;
+  std::vector<Value> values_;
+  std::vector<uint8_t> state_;                   // 0: not yet, 1: in progress, 2: done
+  std::vector<std::vector<ir::NodeId>> users_;
+  size_t users_known_ = 0;
+  std::map<std::pair<int, std::string>, std::vector<ir::NodeId>> draws_;   // sequential draws by kind, in order
+  std::map<std::pair<int, ir::NodeId>, ir::NodeId> matched_;               // (rank, sequential draw) -> the draw that took it
+  bool draws_known_ = false;
+};
+
+}  // namespace shardproof::prove

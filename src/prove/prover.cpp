@@ -1,0 +1,75 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// The prover: normal forms of both sides of a goal, compared on common cells.
+#include "prove/prover.h"
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "prove/eval.h"
+#include "util/result.h"
+
+namespace shardproof::prove {
+
+struct Prover::Impl {
+  const link::Problem& problem;
+  Limits limits;
+  Evaluator eval;
+  std::string reason, detail;
+
+  Impl(const link::Problem& p, Limits l) : problem(p), limits(l), eval(p, l) {
+    if (l.seconds > 0) eval.deadline = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count() + l.seconds;
+  }
+
+  // Is some input of the cone undecided? Its reason explains a failure best.
+  bool explain(ir::NodeId goal) {
+    std::vector<ir::NodeId> stack{goal};
+    std::vector<char> seen(problem.graph.nodes.size(), 0);
+    ir::NodeId first = ir::kNoNode;
+    while (!stack.empty()) {
+      const ir::NodeId id = stack.back();
+      stack.pop_back();
+      if (seen[id]) continue;
+      seen[id] = 1;
+      if (eval.undecided.count(id) && (first == ir::kNoNode || id < first)) first = id;
+      for (ir::NodeId in : problem.graph[id].in) stack.push_back(in);
+    }
+    if (first == ir::kNoNode) return false;
+    const auto& [why, what] = eval.undecided.at(first);
+    const ir::Node& n = problem.graph[first];
+    reason = why;
+    detail = fmt::format("{} {}: {}", n.source_op.empty() ? std::string(ir::name(n.op)) : n.source_op, n.label, what);
+    return true;
+  }
+};
+
+Prover::Prover(const link::Problem& problem, Limits limits) : impl_(std::make_unique<Impl>(problem, limits)) {}
+Prover::~Prover() = default;
+
+Prover::Answer Prover::equal(ir::NodeId x, ir::NodeId y) {
+  Impl& m = *impl_;
+  m.reason.clear();
+  m.detail.clear();
+  try {
+    const Value a = m.eval.value(x);
+    const Value b = m.eval.value(y);
+    std::string difference;
+    if (m.eval.views.equal(a, b, &difference)) return Answer::Equal;
+    m.reason = "missing-lemma";
+    m.detail = difference.size() > 600 ? difference.substr(0, 600) + " ..." : difference;
+    if (!m.explain(x)) m.explain(y);
+  } catch (const Overflow& e) {
+    m.reason = std::string(e.what()) == "time limit" ? "budget" : "missing-lemma";
+    m.detail = e.what();
+  }
+  return Answer::NotProved;
+}
+
+const std::string& Prover::reason() const { return impl_->reason; }
+const std::string& Prover::detail() const { return impl_->detail; }
+std::vector<std::string> Prover::assumptions() const { return {impl_->eval.assumptions.begin(), impl_->eval.assumptions.end()}; }
+Prover::Stats Prover::stats() const {
+  return {impl_->eval.evaluated, impl_->eval.algebra.size(), impl_->eval.algebra.applications};
+}
+
+}  // namespace shardproof::prove
