@@ -272,7 +272,9 @@ void apply(ir::Fn fn, arb_t out, const arb_t x, slong bits) {
       }
       break;
     case Fn::Cbrt:
-      if (arb_is_negative(x)) {
+      if (arb_is_zero(x)) {
+        arb_zero(out);  // Arb has no root of 0
+      } else if (arb_is_negative(x)) {
         arb_neg(c, x);
         arb_root_ui(out, c, 3, bits);
         arb_neg(out, out);
