@@ -24,6 +24,8 @@ using TypeId = uint32_t;
 using LocId = uint32_t;
 constexpr uint32_t kNone = 0xffffffffu;
 
+struct NamedAttr;
+
 struct Attr {
   enum class Kind : uint8_t {
     Unit, Bool, Int, Float, String, Symbol,
@@ -45,7 +47,7 @@ struct Attr {
   TypeId type = kNone;
   std::vector<TypeId> ins, outs;
   std::vector<Attr> items;
-  std::vector<std::pair<std::string, Attr>> entries;
+  std::vector<NamedAttr> entries;
 };
 
 struct NamedAttr {

@@ -241,9 +241,21 @@ std::vector<uint32_t> Converter::operands(const Op& op, const Builder& b) {
 }
 
 void Converter::check_operand_types(const Op& op, const std::vector<uint32_t>& ids, const Builder& b) {
-  if (op.operand_types.size() != ids.size() || !op.has_arrow) return;
-  for (size_t k = 0; k < ids.size(); ++k)
-    if (!same_type(b.type(ids[k]), tree_.types[op.operand_types[k]])) fail(op, fmt::format("operand {} (%{}) was defined with another type than is written here", k, op.operands[k]));
+  auto check = [&](size_t k, TypeId type) {
+    if (!same_type(b.type(ids[k]), tree_.types[type])) fail(op, fmt::format("operand {} (%{}) was defined with another type than is written here", k, op.operands[k]));
+  };
+  if (!op.has_arrow && (op.name == "stablehlo.complex" || op.name == "stablehlo.tuple")) return;  // the one type is the result's
+  if (op.operand_types.size() == ids.size()) {
+    for (size_t k = 0; k < ids.size(); ++k) check(k, op.operand_types[k]);
+  } else if (op.has_arrow) {
+    fail(op, fmt::format("{} operands, expected {} for the types written", ids.size(), op.operand_types.size()));
+  } else if (op.name == "stablehlo.select" && ids.size() == 3 && op.operand_types.size() == 2) {
+    check(0, op.operand_types[0]);
+    check(1, op.operand_types[1]);
+    check(2, op.operand_types[1]);
+  } else if (op.operand_types.size() == 1) {
+    for (size_t k = 0; k < ids.size(); ++k) check(k, op.operand_types[0]);  // one type for operands and results
+  }
 }
 
 std::vector<hlo::Type> Converter::results(const Op& op, const Builder& b) {
@@ -374,6 +386,7 @@ void Converter::convert(const Op& op, Builder& b) {
   used_.clear();
   if (is_terminator(op.name)) {
     b.returned = operands(op, b);
+    check_operand_types(op, b.returned, b);
     b.terminated = true;
     return;
   }
@@ -450,6 +463,17 @@ void Converter::find_facts() {
         color[callee] = 1;
         stack.emplace_back(callee, 0);
       }
+    }
+  }
+  // Calls fit the functions they call.
+  for (const hlo::Computation& c : module_.computations) {
+    for (const hlo::Instruction& i : c.instructions) {
+      if (i.opcode != "call" || i.called.size() != 1) continue;
+      const hlo::Computation& f = module_.computations[i.called[0]];
+      bool fits = f.parameters.size() == i.operands.size() && same_type(f.instructions[f.root].type, i.type);
+      for (size_t k = 0; fits && k < i.operands.size(); ++k) fits = same_type(f.instructions[f.parameters[k]].type, c.instructions[i.operands[k]].type);
+      if (!fits)
+        throw Fail{Diagnostic{"SP240", fmt::format("the call of @{} has other types than the function: expected its {} arguments and its results", f.name, f.parameters.size()), path_, i.text_line, 1}};
     }
   }
   // Collectives outside of manual computations mean that the whole program is per device (after partitioning).

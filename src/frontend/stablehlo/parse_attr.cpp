@@ -509,7 +509,7 @@ Attr Parser::parse_attr_value(int depth, bool typed) {
       do {
         std::string key = peek() == '"' ? string() : std::string(identifier("an attribute name"));
         Attr value = parse_dict_value(depth);
-        a.entries.emplace_back(std::move(key), std::move(value));
+        a.entries.push_back({std::move(key), std::move(value)});
       } while (accept(','));
       expect('}', "at the end of the attributes");
     }
@@ -595,7 +595,7 @@ Attr Parser::parse_body(const Attr& opaque) {
   while (!at_end()) {
     std::string key(identifier("an attribute name"));
     Attr value = parse_dict_value(1);
-    dict.entries.emplace_back(std::move(key), std::move(value));
+    dict.entries.push_back({std::move(key), std::move(value)});
     if (!accept(',')) break;
   }
   if (!at_end()) expected("',' or '>'");

@@ -141,6 +141,7 @@ Op Parser::parse_op(int depth) {
   op.offset = static_cast<uint32_t>(position());
   if (peek() == '"') {
     op.name = raw_string();
+    if (op.name.empty() || op.name.ends_with('.')) fail(op.offset, "expected an operator with its dialect, such as \"stablehlo.add\"");
     parse_generic(op, depth);
   } else {
     op.name = identifier("an operator such as stablehlo.add or \"stablehlo.add\"");

@@ -44,7 +44,7 @@ void Parser::parse_pretty(Op& op, int depth) {
   if (op.name == "stablehlo.reduce") return parse_reduce(op, depth);
   if (op.name == "sdy.manual_computation" || op.name == "sdy.named_computation") return parse_manual(op, depth);
   if (op.name == "sdy.mesh") return parse_mesh(op);
-  if (op.name.find('.') == std::string_view::npos)
+  if (op.name.find('.') == std::string_view::npos || op.name.ends_with('.'))
     fail(op.offset, fmt::format("unknown operator '{}': expected an operator with its dialect, such as stablehlo.add", op.name));
   parse_flexible(op);
 }
@@ -296,7 +296,7 @@ void Parser::parse_flexible(Op& op) {
       add(op, key, symbol_attr(std::move(name), at));
     } else if (c == '{') {
       attr_dict(op);
-    } else if (c == '"') {
+    } else if (c == '"' && op.name == "stablehlo.composite") {
       size_t at = pos_;
       add(op, "name", string_attr(string(), at));
     } else if (c == '[' && slice) {
@@ -353,6 +353,11 @@ void Parser::parse_flexible(Op& op) {
         }
         add(op, std::move(key), std::move(value));
       } else {  // a bare word: compare LT, ..., FLOAT
+        // With a dot it is the next operator: taking it for a part of this one would lose it.
+        if (key.find('.') != std::string::npos) {
+          pos_ = at;
+          expected(fmt::format("':' and the types of {}", op.name));
+        }
         Attr word;
         word.kind = Attr::Kind::Keyword;
         word.offset = static_cast<uint32_t>(at);

@@ -199,7 +199,7 @@ void Converter::manual_op(const Op& op, Builder& b) {
     const Attr* axes = resolve(op.find("manual_axes"));
     if (!axes) fail(op, "expected manual_axes={...}");
     if (axes->kind == Attr::Kind::Dict) {
-      for (const auto& entry : axes->entries) i.manual_axes.push_back(entry.first);
+      for (const auto& entry : axes->entries) i.manual_axes.push_back(entry.name);
     } else {  // #sdy<manual_axes{"a", "b"}>
       std::string_view text = axes->text;
       for (size_t k = text.find('"'); k != std::string_view::npos; k = text.find('"', k)) {

@@ -49,6 +49,9 @@ TEST_CASE("names and types must fit") {
   CHECK(says(body_error("%r = stablehlo.negate %q : tensor<2x3xf32>"), "%q is not defined"));
   CHECK(says(body_error("%x = stablehlo.negate %x : tensor<2x3xf32>"), "defined already"));
   CHECK(says(body_error("%r = stablehlo.transpose %z, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<2x3xf32>"), "another type"));
+  CHECK(says(body_error("%r = stablehlo.add %x, %z : tensor<2x3xf32>"), "operand 1 (%z) was defined with another type"));
+  CHECK(says(body_error("%r = stablehlo.select %z, %x, %x : tensor<i1>, tensor<2x3xf32>"), "operand 0 (%z)"));
+  CHECK(says(body_error("%q = stablehlo.negate %x\nstablehlo.custom_call @f(%x) : (tensor<2x3xf32>) -> ()\n%r = stablehlo.negate %x : tensor<2x3xf32>"), "types of stablehlo.negate"));
   CHECK(says(body_error("%r, %s = stablehlo.transpose %x, dims = [0, 1] : (tensor<2x3xf32>) -> tensor<2x3xf32>"), "2 results"));
   CHECK(says(body_error("%r = stablehlo.constant dense<[1.0, 2.0]> : tensor<2x3xf32>"), "has 2 values, expected 6"));
   CHECK(says(body_error("%r = stablehlo.constant dense<true> : tensor<2x3xf32>"), "expected a value of type f32"));
@@ -60,6 +63,9 @@ TEST_CASE("names and types must fit") {
              "no mesh @nomesh"));
   CHECK(says(error_of("module {\n func.func @main(%a: tensor<f32>) -> tensor<2xf32> {\n return %a : tensor<f32>\n }\n}"), "another type"));
   CHECK(says(error_of("module {\n func.func @main(%a: tensor<f32>) -> tensor<f32> {\n %0 = call @main(%a) : (tensor<f32>) -> tensor<f32>\n return %0 : tensor<f32>\n }\n}"), "circle"));
+  CHECK(says(error_of("module {\n func.func @main(%a: tensor<f32>) -> tensor<f32> {\n %0 = call @f(%a) : (tensor<f32>) -> tensor<f32>\n return %0 : tensor<f32>\n }\n func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {\n return %a : tensor<2xf32>\n }\n}"),
+             "other types than the function"));
+  CHECK(says(body_error("%r = stablehlo. %x : tensor<2x3xf32>"), "with its dialect"));
   CHECK(says(error_of("module {\n func.func @main(%a: tensor<99999999999x99999999999xf32>) {\n return\n }\n}"), "2^51"));
 }
 
