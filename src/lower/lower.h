@@ -9,8 +9,13 @@
 
 namespace shardproof::lower {
 
+namespace aten {
+class Kernels;  // lower/kernels.h
+}
+
 // `kernels`: names and contracts of custom operators come from data files (kernels/*.json, see docs/kernels.md).
 Result<frontend::Program> lower_fx(const fx::Module& module, const frontend::ConstantSource& constants);
+Result<frontend::Program> lower_fx(const fx::Module& module, const frontend::ConstantSource& constants, const aten::Kernels& kernels);
 
 // `partitions`, `replicas`: sizes to use where the module states none (from the manifest's mesh).
 Result<frontend::Program> lower_hlo(const hlo::Module& module, const frontend::ConstantSource& constants);
