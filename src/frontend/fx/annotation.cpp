@@ -1,6 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// annotation := DTYPE shape [stride] [device] | "DTensor(" annotation ", " placements ")" | CLASS "(" annotation ")" | "Sym(" expression ")"
-// Wrappers are peeled off one by one from the outside; strides and devices are checked for form and dropped, as they change no value.
+// annotation := DTYPE shape [stride] [device] | "DTensor(" annotation ", " placements ")" | CLASS "(" annotation ")" | "Sym(" expression
+// ")" Wrappers are peeled off one by one from the outside; strides and devices are checked for form and dropped, as they change no value.
 #include "frontend/fx/annotation.h"
 
 #include <charconv>
@@ -18,22 +18,48 @@ struct Named {
   DType type;
 };
 
-constexpr Named kAbbreviations[] = {
-    {"f32", DType::F32}, {"i64", DType::I64}, {"b8", DType::Bool}, {"bf16", DType::BF16}, {"f16", DType::F16}, {"f64", DType::F64},
-    {"i32", DType::I32}, {"i16", DType::I16}, {"i8", DType::I8}, {"u8", DType::U8}, {"u16", DType::U16}, {"u32", DType::U32},
-    {"u64", DType::U64}, {"c32", DType::Invalid}, {"c64", DType::C64}, {"c128", DType::C128}, {"f8e4m3fn", DType::F8},
-    {"f8e5m2", DType::F8}, {"f8e4m3fnuz", DType::F8}, {"f8e5m2fnuz", DType::F8}, {"f8e8m0fnu", DType::F8},
-    {"f4e2m1fnx2", DType::Invalid},  // two numbers an element
-    {"b16", DType::Invalid}, {"b1x8", DType::Invalid}, {"b2x4", DType::Invalid}, {"b4x2", DType::Invalid}};
+constexpr Named kAbbreviations[] = {{"f32", DType::F32},       {"i64", DType::I64},
+                                    {"b8", DType::Bool},       {"bf16", DType::BF16},
+                                    {"f16", DType::F16},       {"f64", DType::F64},
+                                    {"i32", DType::I32},       {"i16", DType::I16},
+                                    {"i8", DType::I8},         {"u8", DType::U8},
+                                    {"u16", DType::U16},       {"u32", DType::U32},
+                                    {"u64", DType::U64},       {"c32", DType::Invalid},
+                                    {"c64", DType::C64},       {"c128", DType::C128},
+                                    {"f8e4m3fn", DType::F8},   {"f8e5m2", DType::F8},
+                                    {"f8e4m3fnuz", DType::F8}, {"f8e5m2fnuz", DType::F8},
+                                    {"f8e8m0fnu", DType::F8},  {"f4e2m1fnx2", DType::Invalid},  // two numbers an element
+                                    {"b16", DType::Invalid},   {"b1x8", DType::Invalid},
+                                    {"b2x4", DType::Invalid},  {"b4x2", DType::Invalid}};
 
-constexpr Named kTorchNames[] = {
-    {"float32", DType::F32}, {"int64", DType::I64}, {"bool", DType::Bool}, {"bfloat16", DType::BF16}, {"float16", DType::F16},
-    {"float64", DType::F64}, {"int32", DType::I32}, {"int16", DType::I16}, {"int8", DType::I8}, {"uint8", DType::U8},
-    {"uint16", DType::U16}, {"uint32", DType::U32}, {"uint64", DType::U64}, {"half", DType::F16}, {"float", DType::F32},
-    {"double", DType::F64}, {"long", DType::I64}, {"int", DType::I32}, {"short", DType::I16}, {"complex32", DType::Invalid},
-    {"complex64", DType::C64}, {"complex128", DType::C128}, {"float8_e4m3fn", DType::F8}, {"float8_e5m2", DType::F8},
-    {"float8_e4m3fnuz", DType::F8}, {"float8_e5m2fnuz", DType::F8}, {"float8_e8m0fnu", DType::F8},
-    {"float4_e2m1fn_x2", DType::Invalid}};
+constexpr Named kTorchNames[] = {{"float32", DType::F32},
+                                 {"int64", DType::I64},
+                                 {"bool", DType::Bool},
+                                 {"bfloat16", DType::BF16},
+                                 {"float16", DType::F16},
+                                 {"float64", DType::F64},
+                                 {"int32", DType::I32},
+                                 {"int16", DType::I16},
+                                 {"int8", DType::I8},
+                                 {"uint8", DType::U8},
+                                 {"uint16", DType::U16},
+                                 {"uint32", DType::U32},
+                                 {"uint64", DType::U64},
+                                 {"half", DType::F16},
+                                 {"float", DType::F32},
+                                 {"double", DType::F64},
+                                 {"long", DType::I64},
+                                 {"int", DType::I32},
+                                 {"short", DType::I16},
+                                 {"complex32", DType::Invalid},
+                                 {"complex64", DType::C64},
+                                 {"complex128", DType::C128},
+                                 {"float8_e4m3fn", DType::F8},
+                                 {"float8_e5m2", DType::F8},
+                                 {"float8_e4m3fnuz", DType::F8},
+                                 {"float8_e5m2fnuz", DType::F8},
+                                 {"float8_e8m0fnu", DType::F8},
+                                 {"float4_e2m1fn_x2", DType::Invalid}};
 
 template <size_t N>
 std::optional<DType> find(const Named (&table)[N], std::string_view name) {

@@ -1,5 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// A position in FX readable text: the character level of the reader. Keeps the line number of the position as it moves, and the first error.
+// A position in FX readable text: the character level of the reader. Keeps the line number of the position as it moves, and the first
+// error.
 //
 // Text is never copied: identifiers and comments are views. A function that can fail returns false after having stored the error, so
 // callers just pass false on. Column and line of an error are computed from its position only then.
@@ -39,11 +40,11 @@ class Cursor {
   // Takes `word` if it stands here and no identifier character follows.
   bool take_word(std::string_view word);
 
-  void skip_blanks();                  // spaces, tabs, carriage returns, form feeds
-  void skip_line();                    // to the start of the next line
+  void skip_blanks();  // spaces, tabs, carriage returns, form feeds
+  void skip_line();    // to the start of the next line
   bool at_line_end() const { return done() || text_[pos_] == '\n'; }
-  std::string_view identifier();       // empty if none stands here
-  std::string_view comment();          // at '#': to the end of the line; the text behind '#' without blanks around
+  std::string_view identifier();  // empty if none stands here
+  std::string_view comment();     // at '#': to the end of the line; the text behind '#' without blanks around
   // One Python statement with its strings, brackets and line continuations, of which we need nothing; to the start of the next line.
   void skip_statement();
 

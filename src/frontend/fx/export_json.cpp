@@ -21,10 +21,10 @@ namespace {
 constexpr int kMaxGraphDepth = 16;
 constexpr int kMaxArgumentDepth = 16;
 
-const char* const kScalarTypeNames[] = {nullptr, "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
-                                        "complex32", "complex64", "complex128", "bool", "bfloat16"};
-const char* const kLaterScalarTypeNames[] = {"uint16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
-                                             "float8_e8m0fnu", "uint32", "uint64"};  // from 28
+const char* const kScalarTypeNames[] = {nullptr,   "uint8",   "int8",      "int16",     "int32",      "int64", "float16",
+                                        "float32", "float64", "complex32", "complex64", "complex128", "bool",  "bfloat16"};
+const char* const kLaterScalarTypeNames[] = {"uint16",          "float8_e4m3fn",  "float8_e5m2", "float8_e4m3fnuz",
+                                             "float8_e5m2fnuz", "float8_e8m0fnu", "uint32",      "uint64"};  // from 28
 const char* const kMemoryFormats[] = {nullptr, "contiguous_format", "channels_last", "channels_last_3d", "preserve_format"};
 const char* const kLayouts[] = {nullptr, "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn", "strided"};
 
@@ -88,9 +88,7 @@ bool GraphReader::define(Value value, const std::string& where) {
 }
 
 std::string GraphReader::fresh(const std::string& base) {
-  const auto taken = [&](const std::string& name) {
-    return names_.count(name) != 0 || (tensors_ != nullptr && tensors_->contains(name));
-  };
+  const auto taken = [&](const std::string& name) { return names_.count(name) != 0 || (tensors_ != nullptr && tensors_->contains(name)); };
   if (!taken(base)) return base;
   for (size_t i = 1;; ++i) {
     std::string name = fmt::format("{}_{}", base, i);
@@ -108,7 +106,8 @@ bool GraphReader::type_of(const std::string& name, TensorType& type) {
     type.known = type.is_sym = type.symbolic = true;
     const Json* expression = JsonAccess::get(*value, "as_expr");
     const Json* text = expression == nullptr ? nullptr : JsonAccess::get(*expression, "expr_str");
-    type.symbols = {text != nullptr && text->is_string() ? readable_expression(text->get_ref<const std::string&>()) : value->begin()->dump()};
+    type.symbols = {text != nullptr && text->is_string() ? readable_expression(text->get_ref<const std::string&>())
+                                                         : value->begin()->dump()};
     return true;
   }
   return true;
@@ -139,11 +138,13 @@ bool GraphReader::read(const Json& graph, const Json* signature, std::vector<std
   return outputs(*out, signature);
 }
 
-bool GraphReader::result_name(const Json& argument, const std::string& where, std::string& name, std::string_view& key, const Json*& member) {
+bool GraphReader::result_name(const Json& argument, const std::string& where, std::string& name, std::string_view& key,
+                              const Json*& member) {
   if (!access_.pick(argument, where, key, member)) return false;
   name.clear();
-  const char* field = key == "as_tensor" || key == "as_custom_obj" ? "name"
-                      : key == "as_sym_int" || key == "as_sym_bool" || key == "as_sym_float" ? "as_name" : nullptr;
+  const char* field = key == "as_tensor" || key == "as_custom_obj"                           ? "name"
+                      : key == "as_sym_int" || key == "as_sym_bool" || key == "as_sym_float" ? "as_name"
+                                                                                             : nullptr;
   if (field == nullptr) return true;
   const Json* text = JsonAccess::get(*member, field);
   if (text == nullptr && key != "as_tensor" && key != "as_custom_obj") return true;  // as_int: a known number
@@ -166,7 +167,8 @@ bool GraphReader::inputs(const Json& list, const Json* signature, std::vector<st
     std::string_view key;
     const Json* member = nullptr;
     if (!result_name(list[i], where, value.name, key, member)) return false;
-    if (specs != nullptr && !input_descriptor((*specs)[i], fmt::format("signature.input_specs[{}]", i), user_inputs, value, tensor_constants)) {
+    if (specs != nullptr &&
+        !input_descriptor((*specs)[i], fmt::format("signature.input_specs[{}]", i), user_inputs, value, tensor_constants)) {
       return false;
     }
     if (value.name.empty()) value.name = fresh(fmt::format("input_{}", i));  // a constant input of an old file
@@ -290,7 +292,8 @@ bool GraphReader::node(const Json& node, const std::string& where) {
   std::string name;
   if (const Json* given = JsonAccess::get(node, "name"); given != nullptr && !access_.string(*given, where + ".name", name)) return false;
   const Json* single = JsonAccess::get(node, "is_hop_single_tensor_return");
-  const bool tuple_of_one = value.target.compare(0, 13, "higher_order.") == 0 && single != nullptr && single->is_boolean() && !single->get<bool>();
+  const bool tuple_of_one =
+      value.target.compare(0, 13, "higher_order.") == 0 && single != nullptr && single->is_boolean() && !single->get<bool>();
   return node_outputs(*outputs, where + ".outputs", name, tuple_of_one, std::move(value));
 }
 
@@ -339,7 +342,8 @@ bool GraphReader::node_outputs(const Json& list, const std::string& where, const
     call.name = node_name;
   } else {  // older files do not name nodes: FX takes the operator's name
     std::string base = call.target;
-    if (call.op == Value::Op::Call && base.rfind('.') != std::string::npos && base.find('.') != base.rfind('.')) base.erase(base.rfind('.'));
+    if (call.op == Value::Op::Call && base.rfind('.') != std::string::npos && base.find('.') != base.rfind('.'))
+      base.erase(base.rfind('.'));
     base.erase(0, base.rfind('.') == std::string::npos ? 0 : base.rfind('.') + 1);
     call.name = fresh(base);
   }
@@ -542,7 +546,8 @@ bool GraphReader::outputs(const Json& list, const Json* signature) {
     Arg value;
     if (!argument(list[i], where, 0, value)) return false;
     std::string descriptor;
-    if (specs != nullptr && !output_descriptor((*specs)[i], fmt::format("signature.output_specs[{}]", i), user_outputs, descriptor)) return false;
+    if (specs != nullptr && !output_descriptor((*specs)[i], fmt::format("signature.output_specs[{}]", i), user_outputs, descriptor))
+      return false;
     if (value.kind == Arg::Kind::List) {  // outputs are flat
       for (Arg& item : value.items) out_.outputs.push_back({std::move(item), descriptor});
     } else {
@@ -563,7 +568,8 @@ bool GraphReader::output_descriptor(const Json& spec, const std::string& where, 
   };
   const auto user_input = [&](const std::string& name) {
     const auto found = user_inputs_.find(name);
-    return found == user_inputs_.end() ? fmt::format("PlainAOTInput(name='{}')", name) : fmt::format("PlainAOTInput(idx={})", found->second);
+    return found == user_inputs_.end() ? fmt::format("PlainAOTInput(name='{}')", name)
+                                       : fmt::format("PlainAOTInput(idx={})", found->second);
   };
   std::string name;
   if (key == "user_output" || key == "loss_output") {
@@ -611,7 +617,8 @@ Result<ExportProgram> read_export_program(std::string_view text, const std::stri
   if (const Json* version = JsonAccess::get(*json, "schema_version")) {
     const Json* major = version->is_object() ? JsonAccess::get(*version, "major") : version;
     if (major != nullptr && major->is_number_integer() && *major != 8) {
-      program.module.notes.push_back(fmt::format("schema version {} of torch.export is not the one this reader was made for (8)", major->dump()));
+      program.module.notes.push_back(
+          fmt::format("schema version {} of torch.export is not the one this reader was made for (8)", major->dump()));
     }
   }
   program.module.graph.name = "GraphModule";

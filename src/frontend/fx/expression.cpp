@@ -64,10 +64,19 @@ size_t ExpressionReader::binary_operator() const {
   const char c = cursor_.peek();
   const char d = cursor_.peek(1);
   switch (c) {
-    case '+': case '-': case '%': case '@': case '&': case '|': case '^': return 1;
-    case '*': case '/': return d == c ? 2 : 1;
-    case '<': case '>': return d == '=' || d == c ? 2 : 1;
-    case '=': case '!': return d == '=' ? 2 : 0;
+    case '+':
+    case '-':
+    case '%':
+    case '@':
+    case '&':
+    case '|':
+    case '^': return 1;
+    case '*':
+    case '/': return d == c ? 2 : 1;
+    case '<':
+    case '>': return d == '=' || d == c ? 2 : 1;
+    case '=':
+    case '!': return d == '=' ? 2 : 0;
     default: return 0;
   }
 }
@@ -200,9 +209,8 @@ ExpressionReader::Step ExpressionReader::operand(Arg& out, size_t start) {
     case '(': cursor_.advance(); return opened(open(Arg::Kind::Tuple, ')', start, ""));
     case '[': cursor_.advance(); return opened(open(Arg::Kind::List, ']', start, ""));
     case '{': cursor_.advance(); return opened(open(Arg::Kind::Dict, '}', start, ""));
-    case '\'': case '"':
-      out.kind = Arg::Kind::String;
-      return step(string(out.text));
+    case '\'':
+    case '"': out.kind = Arg::Kind::String; return step(string(out.text));
     case '<': return step(angle(out));
     case '.':
       if (cursor_.looking_at("...")) {
@@ -212,7 +220,9 @@ ExpressionReader::Step ExpressionReader::operand(Arg& out, size_t start) {
         return Step::Operand;
       }
       break;
-    case '-': case '+': case '~':
+    case '-':
+    case '+':
+    case '~':
       if (c == '-' && (is_digit(cursor_.peek(1)) || cursor_.peek(1) == '.')) return step(number(out));
       for (const std::string_view name : {"inf", "nan"}) {
         if (c == '-' && cursor_.text().substr(start + 1, 3) == name && !in_identifier(cursor_.peek(4)) && cursor_.peek(4) != '.') {
@@ -352,8 +362,12 @@ bool ExpressionReader::string(std::string& out) {
       case 'n': out += '\n'; break;
       case 't': out += '\t'; break;
       case 'r': out += '\r'; break;
-      case '\\': case '\'': case '"': out += c; break;
-      case 'x': case 'u': case 'U': {
+      case '\\':
+      case '\'':
+      case '"': out += c; break;
+      case 'x':
+      case 'u':
+      case 'U': {
         const size_t length = c == 'x' ? 2 : c == 'u' ? 4 : 8;
         uint32_t code = 0;
         const std::string_view digits = cursor_.text().substr(cursor_.pos(), length);

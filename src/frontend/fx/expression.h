@@ -17,11 +17,11 @@ namespace shardproof::fx {
 
 // Names that an argument can refer to. Views into the text.
 struct Names {
-  std::unordered_set<std::string_view> values;   // of the graph that is being read
-  std::unordered_set<std::string> symbols;       // symbolic sizes met in annotations
-  bool any_symbol = false;                       // every other identifier is a symbol too
+  std::unordered_set<std::string_view> values;  // of the graph that is being read
+  std::unordered_set<std::string> symbols;      // symbolic sizes met in annotations
+  bool any_symbol = false;                      // every other identifier is a symbol too
   bool is_symbol(std::string_view name) const;
-  void add_symbols(std::string_view size);       // those of an annotation's size, such as "2*s0 + 1"
+  void add_symbols(std::string_view size);  // those of an annotation's size, such as "2*s0 + 1"
 };
 
 class ExpressionReader {
@@ -57,8 +57,8 @@ class ExpressionReader {
   bool symbol(Arg& out, size_t start);
   bool angle(Arg& out);
   bool open(Arg::Kind kind, char close, size_t start, std::string callee);
-  bool deliver(Arg&& arg);   // into the innermost open bracket
-  void skip_inside();        // blanks, and within brackets line ends and comments
+  bool deliver(Arg&& arg);  // into the innermost open bracket
+  void skip_inside();       // blanks, and within brackets line ends and comments
   bool close_top(Arg& out, size_t& start);
 
   Cursor& cursor_;

@@ -96,13 +96,9 @@ bool JsonAccess::boolean(const Json& value, const std::string& where, int64_t& o
   return true;
 }
 
-bool JsonAccess::array(const Json& value, const std::string& where) {
-  return value.is_array() || fail(where, "expected a list");
-}
+bool JsonAccess::array(const Json& value, const std::string& where) { return value.is_array() || fail(where, "expected a list"); }
 
-bool JsonAccess::object(const Json& value, const std::string& where) {
-  return value.is_object() || fail(where, "expected an object");
-}
+bool JsonAccess::object(const Json& value, const std::string& where) { return value.is_object() || fail(where, "expected an object"); }
 
 std::optional<ir::DType> dtype_of_scalar_type(int64_t scalar_type) {
   using ir::DType;
@@ -121,7 +117,11 @@ std::optional<ir::DType> dtype_of_scalar_type(int64_t scalar_type) {
     case 12: return DType::Bool;
     case 13: return DType::BF16;
     case 28: return DType::U16;
-    case 29: case 30: case 31: case 32: case 33: return DType::F8;
+    case 29:
+    case 30:
+    case 31:
+    case 32:
+    case 33: return DType::F8;
     case 34: return DType::U32;
     case 35: return DType::U64;
     default: return std::nullopt;
@@ -173,7 +173,8 @@ Piece combine(Call& call) {
     const char* name;
     const char* op;
   };
-  static constexpr Relation kRelations[] = {{"GreaterThan", " >= "}, {"LessThan", " <= "}, {"StrictGreaterThan", " > "}, {"StrictLessThan", " < "}};
+  static constexpr Relation kRelations[] = {
+      {"GreaterThan", " >= "}, {"LessThan", " <= "}, {"StrictGreaterThan", " > "}, {"StrictLessThan", " < "}};
   for (const Relation& r : kRelations) {
     if (call.name == r.name && call.args.size() == 2) return {call.args[0].text + r.op + call.args[1].text, 0};
   }
@@ -200,7 +201,9 @@ std::string readable_expression(std::string_view text) {
   constexpr size_t kMaxDepth = 64;
   std::vector<Call> stack(1);  // the bottom frame collects the result
   size_t i = 0;
-  const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.'; };
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  };
   while (i < text.size()) {
     const char c = text[i];
     if (c == ' ' || c == ',') {

@@ -17,16 +17,27 @@ namespace {
 
 constexpr int64_t kMaxConstantElements = 1 << 16;
 
-bool ends_with(std::string_view text, std::string_view end) { return text.size() >= end.size() && text.substr(text.size() - end.size()) == end; }
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
 
 // Bytes of an element in a storage; 0 for types that are not read.
 int64_t element_bytes(ir::DType type) {
   using ir::DType;
   switch (type) {
-    case DType::Bool: case DType::I8: case DType::U8: return 1;
-    case DType::I16: case DType::U16: case DType::F16: case DType::BF16: return 2;
-    case DType::I32: case DType::U32: case DType::F32: return 4;
-    case DType::I64: case DType::U64: case DType::F64: return 8;
+    case DType::Bool:
+    case DType::I8:
+    case DType::U8: return 1;
+    case DType::I16:
+    case DType::U16:
+    case DType::F16:
+    case DType::BF16: return 2;
+    case DType::I32:
+    case DType::U32:
+    case DType::F32: return 4;
+    case DType::I64:
+    case DType::U64:
+    case DType::F64: return 8;
     default: return 0;
   }
 }
@@ -107,8 +118,8 @@ std::optional<Module::Constant> tensor_of(std::string_view storage, const Json& 
 // Where things are in the archive.
 struct Layout {
   const ZipEntry* program = nullptr;
-  std::string root;    // "model/" or ""
-  std::string model;   // "model"; empty in old archives
+  std::string root;   // "model/" or ""
+  std::string model;  // "model"; empty in old archives
 };
 
 Result<Layout> find_program(const ZipArchive& archive, const std::string& path) {
@@ -118,7 +129,8 @@ Result<Layout> find_program(const ZipArchive& archive, const std::string& path) 
   bool inductor = false;
   for (const ZipEntry& entry : archive.entries()) {
     const size_t models = entry.name.find("models/");
-    const bool at_start = models == 0 || (models != std::string_view::npos && entry.name[models - 1] == '/' && entry.name.find('/') + 1 == models);
+    const bool at_start =
+        models == 0 || (models != std::string_view::npos && entry.name[models - 1] == '/' && entry.name.find('/') + 1 == models);
     if (at_start && ends_with(entry.name, ".json") && entry.name.find('/', models + 7) == std::string_view::npos) {
       const std::string model(entry.name.substr(models + 7, entry.name.size() - models - 12));
       if (layout.program == nullptr || model == "model") {
@@ -145,7 +157,8 @@ Result<Layout> find_program(const ZipArchive& archive, const std::string& path) 
       }
     }
   }
-  const char* advice = pickle     ? "this is a pickle of torch.save, which is never loaded; save the program with torch.export.save, or its text with print_readable()"
+  const char* advice = pickle ? "this is a pickle of torch.save, which is never loaded; save the program with torch.export.save, or its "
+                                "text with print_readable()"
                        : inductor ? "this package holds only code compiled by AOTInductor; save the exported program with torch.export.save"
                                   : "no exported program in this archive: expected models/<name>.json as torch.export.save writes it";
   return Diagnostic{"SP231", advice, path, 0, 0};
@@ -156,7 +169,8 @@ void read_constants(const ZipArchive& archive, const Layout& layout, ExportProgr
   if (program.tensor_constants.empty()) return;
   std::vector<std::string>& notes = program.module.notes;
   const auto skip = [&](const std::string& name, const char* why) {
-    notes.push_back(fmt::format("the value of constant '{}' is not read: {}; state it in the manifest's constants if it matters", name, why));
+    notes.push_back(
+        fmt::format("the value of constant '{}' is not read: {}; state it in the manifest's constants if it matters", name, why));
   };
   const ZipEntry* order = archive.find(layout.root + "byteorder");
   if (order != nullptr) {
@@ -166,7 +180,8 @@ void read_constants(const ZipArchive& archive, const Layout& layout, ExportProgr
       return;
     }
   }
-  const ZipEntry* config = layout.model.empty() ? nullptr : archive.find(layout.root + "data/constants/" + layout.model + "_constants_config.json");
+  const ZipEntry* config =
+      layout.model.empty() ? nullptr : archive.find(layout.root + "data/constants/" + layout.model + "_constants_config.json");
   if (config == nullptr) {
     for (const auto& [fqn, placeholder] : program.tensor_constants) skip(placeholder, "the archive stores constants as a pickle");
     return;
@@ -196,7 +211,8 @@ void read_constants(const ZipArchive& archive, const Layout& layout, ExportProgr
     }
     std::optional<Module::Constant> constant = tensor_of(*bytes, *meta, placeholder);
     if (!constant) {
-      skip(placeholder, bytes->empty() ? "it was saved without a value" : "it is large, of another element type, or does not fit its storage");
+      skip(placeholder,
+           bytes->empty() ? "it was saved without a value" : "it is large, of another element type, or does not fit its storage");
       continue;
     }
     program.module.constants.push_back(std::move(*constant));

@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "frontend/fx/runnable.h"
+#include "frontend/fx/trace_log.h"
+
 namespace shardproof::fx {
 namespace {
 
@@ -37,17 +40,19 @@ class TextReader {
   bool assemble();
   // The innermost class that a line of this indentation is in; -1 outside.
   int enclosing(int64_t indent);
-  // A class whose "class" is not first on its line: torch's logs put a path before it.
+  // A class whose "class" is not first on its line: torch's logs put the name of a file before it.
   bool class_after_path() const;
 
   Cursor cursor_;
   Module module_;
   std::vector<GraphText> graphs_;
-  std::vector<int> open_;                 // classes around the current line
-  std::unique_ptr<BodyReader> body_;      // of the current forward function
-  GraphText scratch_;                     // body_ fills this; it moves to graphs_ at the end, as graphs_ may grow
+  std::vector<int> open_;             // classes around the current line
+  std::unique_ptr<BodyReader> body_;  // of the current forward function
+  GraphText scratch_;                 // body_ fills this; it moves to graphs_ at the end, as graphs_ may grow
   int scratch_owner_ = -1;
-  int64_t function_indent_ = -1;          // of the current function, forward or other; -1: none
+  RunnableReader runnable_;
+  bool in_load_args_ = false;
+  int64_t function_indent_ = -1;  // of the current function, forward or other; -1: none
 };
 
 int TextReader::enclosing(int64_t indent) {
@@ -58,7 +63,7 @@ int TextReader::enclosing(int64_t indent) {
 bool TextReader::class_after_path() const {
   const std::string_view rest = cursor_.text().substr(cursor_.pos(), cursor_.text().find('\n', cursor_.pos()) - cursor_.pos());
   const size_t at = rest.find(" class ");
-  return at != std::string_view::npos && at > 0 && rest[0] == '/' && rest.find(' ') == at && rest.find("(", at) != std::string_view::npos;
+  return at != std::string_view::npos && at > 0 && rest.find(' ') == at && rest.find('(', at) != std::string_view::npos;
 }
 
 bool TextReader::line() {
@@ -78,6 +83,7 @@ bool TextReader::line() {
   if (function_indent_ >= 0) {
     if (indent > function_indent_) {
       if (body_) return body_->line();
+      if (in_load_args_) return runnable_.load_args_line(cursor_);
       cursor_.skip_statement();
       return true;
     }
@@ -91,9 +97,12 @@ bool TextReader::line() {
   if (cursor_.take_word("def")) return function_header(indent);
   if (owner < 0) {
     if (class_after_path()) {
-      while (!cursor_.take_word("class")) cursor_.advance();
+      while (cursor_.peek() != ' ') cursor_.advance();
+      cursor_.skip_blanks();
+      cursor_.take_word("class");
       return class_header(indent);
     }
+    if (cursor_.looking_at("setup_fake_process_groups(")) return runnable_.process_groups(cursor_, module_.notes);
     cursor_.skip_statement();
     return true;
   }
@@ -121,7 +130,8 @@ bool TextReader::class_header(int64_t indent) {
   if (name.empty()) return cursor_.fail(fmt::format("expected the name of a class, found {}", cursor_.found()));
   if (open_.size() >= kMaxClassDepth) return cursor_.fail_at(pos, fmt::format("classes nest deeper than {}", kMaxClassDepth), "SP212");
   cursor_.skip_blanks();
-  if (cursor_.peek() != '(' && cursor_.peek() != ':') return cursor_.fail(fmt::format("expected '(' or ':' after a class's name, found {}", cursor_.found()));
+  if (cursor_.peek() != '(' && cursor_.peek() != ':')
+    return cursor_.fail(fmt::format("expected '(' or ':' after a class's name, found {}", cursor_.found()));
   GraphText& added = graphs_.emplace_back();
   added.graph.name = std::string(name);
   added.parent = open_.empty() ? -1 : open_.back();
@@ -138,6 +148,7 @@ bool TextReader::function_header(int64_t indent) {
   const std::string_view name = cursor_.identifier();
   function_indent_ = indent;
   if (name != "forward") {
+    in_load_args_ = name == "load_args" && open_.empty();
     cursor_.skip_statement();
     return true;
   }
@@ -160,6 +171,7 @@ bool TextReader::function_header(int64_t indent) {
 
 bool TextReader::end_function() {
   function_indent_ = -1;
+  in_load_args_ = false;
   if (!body_) return true;
   const bool ok = body_->finish();
   body_.reset();
@@ -195,7 +207,8 @@ bool TextReader::assemble() {
   }
   if (roots.empty()) {
     return cursor_.fail_at(cursor_.text().size(),
-                           "no FX graph in this file: expected a class with 'def forward' that returns, as print_readable() writes it", "SP213");
+                           "no FX graph in this file: expected a class with 'def forward' that returns, as print_readable() writes it",
+                           "SP213");
   }
   size_t main = roots.front();
   if (roots.size() > 1) {
@@ -223,14 +236,16 @@ bool TextReader::assemble() {
   }
   for (GraphText& text : graphs_) std::reverse(text.graph.submodules.begin(), text.graph.submodules.end());
   module_.graph = std::move(graphs_[main].graph);
+  runnable_.apply(module_.graph, module_.notes);
   return true;
 }
 
 }  // namespace
 
-Result<Module> read_text(std::string_view text, const std::string& path) {
-  if (text.find('\x1b') == std::string_view::npos) return TextReader(text, path).read();
-  // print_readable(colored=True): without the escape sequences it is plain text. Columns of messages refer to that.
+namespace {
+
+// print_readable(colored=True): without the escape sequences it is plain text. Columns of messages refer to that.
+std::string without_colours(std::string_view text) {
   std::string plain;
   plain.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
@@ -244,7 +259,23 @@ Result<Module> read_text(std::string_view text, const std::string& path) {
     }
     plain += text[i];
   }
-  return TextReader(plain, path).read();
+  return plain;
+}
+
+}  // namespace
+
+Result<Module> read_text(std::string_view text, const std::string& path) {
+  std::string plain;
+  if (text.find('\x1b') != std::string_view::npos) {
+    plain = without_colours(text);
+    text = plain;
+  }
+  if (!is_trace_log(text)) return TextReader(text, path).read();
+  Result<LoggedGraph> logged = graph_of_log(text, path);
+  if (!logged) return logged.error();
+  Result<Module> module = TextReader(logged->text, path).read();
+  if (module.ok()) module->notes.insert(module->notes.begin(), logged->notes.begin(), logged->notes.end());
+  return module;
 }
 
 }  // namespace shardproof::fx

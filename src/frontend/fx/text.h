@@ -22,9 +22,9 @@ namespace shardproof::fx {
 // A class of the file, or a forward function outside of any class.
 struct GraphText {
   Graph graph;
-  int parent = -1;          // index of the class around it
+  int parent = -1;  // index of the class around it
   int64_t indent = 0;
-  size_t pos = 0;           // of its name
+  size_t pos = 0;  // of its name
   bool has_forward = false;
   bool has_return = false;
 };
@@ -73,7 +73,7 @@ class BodyReader {
   ExpressionReader expressions_;
   GraphText* out_ = nullptr;
   std::unordered_map<std::string_view, size_t> placeholders_;  // indices in values, by name
-  bool before_leaves_ = true;   // only the signature and bare annotations have been read
+  bool before_leaves_ = true;                                  // only the signature and bare annotations have been read
   bool pytree_ = false;
   std::unordered_map<std::string_view, Annotated> annotated_;  // bare annotations, by name
   std::vector<std::string_view> annotated_order_;

@@ -24,11 +24,11 @@ std::string_view function_of(std::string_view op) {
   struct Entry {
     std::string_view op, name;
   };
-  static constexpr Entry kTable[] = {{"+", "operator.add"}, {"-", "operator.sub"}, {"*", "operator.mul"}, {"/", "operator.truediv"},
-                                     {"//", "operator.floordiv"}, {"%", "operator.mod"}, {"**", "operator.pow"}, {"@", "operator.matmul"},
-                                     {"<<", "operator.lshift"}, {">>", "operator.rshift"}, {"&", "operator.and_"}, {"|", "operator.or_"},
-                                     {"^", "operator.xor"}, {"<", "operator.lt"}, {"<=", "operator.le"}, {"==", "operator.eq"},
-                                     {"!=", "operator.ne"}, {">", "operator.gt"}, {">=", "operator.ge"}};
+  static constexpr Entry kTable[] = {
+      {"+", "operator.add"},  {"-", "operator.sub"},  {"*", "operator.mul"},    {"/", "operator.truediv"}, {"//", "operator.floordiv"},
+      {"%", "operator.mod"},  {"**", "operator.pow"}, {"@", "operator.matmul"}, {"<<", "operator.lshift"}, {">>", "operator.rshift"},
+      {"&", "operator.and_"}, {"|", "operator.or_"},  {"^", "operator.xor"},    {"<", "operator.lt"},      {"<=", "operator.le"},
+      {"==", "operator.eq"},  {"!=", "operator.ne"},  {">", "operator.gt"},     {">=", "operator.ge"}};
   for (const Entry& entry : kTable) {
     if (entry.op == op) return entry.name;
   }
@@ -57,9 +57,7 @@ void take_arguments(Value& value, Arg& call) {
 
 }  // namespace
 
-bool BodyReader::end_of_statement() const {
-  return cursor_.at_line_end() || cursor_.peek() == ';' || cursor_.peek() == '#';
-}
+bool BodyReader::end_of_statement() const { return cursor_.at_line_end() || cursor_.peek() == ';' || cursor_.peek() == '#'; }
 
 Value BodyReader::placeholder(std::string_view name, TensorType type, std::string descriptor) const {
   Value value;
@@ -313,7 +311,8 @@ bool BodyReader::unpack(std::vector<std::string_view> targets, std::vector<size_
   for (const std::string_view name : annotated_order_) {
     const auto left = annotated_.find(name);
     if (left != annotated_.end()) {
-      return cursor_.fail_at(left->second.pos, fmt::format("'{}' is annotated as an input but is not among the flattened inputs", name), "SP211");
+      return cursor_.fail_at(left->second.pos, fmt::format("'{}' is annotated as an input but is not among the flattened inputs", name),
+                             "SP211");
     }
   }
   return true;
@@ -350,8 +349,7 @@ bool BodyReader::assign(std::string_view name, size_t name_pos, TensorType type)
   const size_t start = cursor_.pos();
   const std::string_view other = cursor_.identifier();
   cursor_.skip_blanks();
-  if (!other.empty() && end_of_statement() && placeholders_.count(other) != 0 &&
-      out_->graph.values.back().op == Value::Op::Placeholder) {
+  if (!other.empty() && end_of_statement() && placeholders_.count(other) != 0 && out_->graph.values.back().op == Value::Op::Placeholder) {
     cursor_.seek(start);
     return rename(name, name_pos, std::move(type));
   }
@@ -499,7 +497,8 @@ bool BodyReader::call_value(Value& value, Arg operand, size_t start) {
   const std::string_view first = callee.substr(0, dot);
   value.op = Value::Op::Builtin;
   if (dot != std::string_view::npos && names_.values.count(first) != 0) {  // a method of a value
-    if (callee.find('.', dot + 1) != std::string_view::npos) return cursor_.fail_at(start, "expected a method of a value, found a longer path");
+    if (callee.find('.', dot + 1) != std::string_view::npos)
+      return cursor_.fail_at(start, "expected a method of a value, found a longer path");
     value.target = "method." + std::string(callee.substr(dot + 1));
     value.args.push_back(name_arg(first));
   } else if (callee.substr(0, 10) == "_operator.") {
@@ -527,7 +526,8 @@ bool BodyReader::in_place(std::string_view target, size_t target_pos) {
   Arg second;
   if (!expressions_.argument(second, false)) return false;
   cursor_.skip_blanks();
-  if (!cursor_.take(';')) return cursor_.fail(fmt::format("expected '; name = {}' after an operator in place, found {}", target, cursor_.found()));
+  if (!cursor_.take(';'))
+    return cursor_.fail(fmt::format("expected '; name = {}' after an operator in place, found {}", target, cursor_.found()));
   cursor_.skip_blanks();
   const size_t name_pos = cursor_.pos();
   Value value;
@@ -558,15 +558,15 @@ bool BodyReader::returned() {
   cursor_.skip_blanks();
   std::vector<OutputRef>& outputs = out_->graph.outputs;
   if (end_of_statement()) return true;
-  std::string closers;      // of the open brackets
-  size_t unflatten = 0;     // closers.size() within tree_unflatten's own parentheses
+  std::string closers;   // of the open brackets
+  size_t unflatten = 0;  // closers.size() within tree_unflatten's own parentheses
   if (cursor_.looking_at("pytree.tree_unflatten(")) {
     cursor_.advance(std::string_view("pytree.tree_unflatten(").size());
     closers = ")";
     unflatten = 1;
   }
   size_t tree_arguments = 0;
-  int leaf_line = 0;   // where the last output stands
+  int leaf_line = 0;  // where the last output stands
   bool expect_item = true;
   for (;;) {
     cursor_.skip_blanks();

@@ -28,7 +28,8 @@ bool fits(std::string_view bytes, uint64_t at, uint64_t size) { return at <= byt
 
 // No absolute names and no ".." in them, though nothing is extracted.
 bool safe(std::string_view name) {
-  if (name.empty() || name.front() == '/' || name.find('\\') != std::string_view::npos || name.find('\0') != std::string_view::npos) return false;
+  if (name.empty() || name.front() == '/' || name.find('\\') != std::string_view::npos || name.find('\0') != std::string_view::npos)
+    return false;
   for (size_t start = 0; start <= name.size();) {
     size_t end = name.find('/', start);
     if (end == std::string_view::npos) end = name.size();
@@ -66,7 +67,8 @@ Result<ZipArchive> ZipArchive::open(std::string_view bytes, const std::string& p
     start = number(bytes, wide + 48, 8);
   }
   if (!fits(bytes, start, size)) return archive.error("the archive's directory lies outside of the file; was the file cut off?");
-  if (count > kMaxEntries || count > size / kDirectorySize) return archive.error(fmt::format("the directory cannot hold {} entries", count));
+  if (count > kMaxEntries || count > size / kDirectorySize)
+    return archive.error(fmt::format("the directory cannot hold {} entries", count));
   const std::string_view directory = bytes.substr(start, size);
   size_t at = 0;
   for (uint64_t i = 0; i < count; ++i) {

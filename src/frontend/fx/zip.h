@@ -16,12 +16,12 @@ namespace shardproof::fx {
 
 struct ZipEntry {
   std::string_view name;
-  uint16_t method = 0;      // 0 stored, 8 deflated
+  uint16_t method = 0;  // 0 stored, 8 deflated
   bool encrypted = false;
   uint32_t crc = 0;
-  uint64_t packed = 0;      // bytes in the archive
-  uint64_t size = 0;        // bytes of the content
-  uint64_t header = 0;      // offset of the local header
+  uint64_t packed = 0;  // bytes in the archive
+  uint64_t size = 0;    // bytes of the content
+  uint64_t header = 0;  // offset of the local header
 };
 
 class ZipArchive {

@@ -19,24 +19,28 @@ namespace {
 const char* const kMeta = R"({"dtype":7,"sizes":[{"as_int":2},{"as_int":4}],"requires_grad":false,"device":{"type":"cpu","index":null},
   "strides":[{"as_int":4},{"as_int":1}],"storage_offset":{"as_int":0},"layout":7})";
 
-std::string meta(const std::string& sizes, int dtype = 7) { return R"({"dtype":)" + std::to_string(dtype) + R"(,"sizes":[)" + sizes + "]}"; }
+std::string meta(const std::string& sizes, int dtype = 7) {
+  return R"({"dtype":)" + std::to_string(dtype) + R"(,"sizes":[)" + sizes + "]}";
+}
 
 // An ExportedProgram around nodes; inputs x (a tensor) and w (a parameter).
 std::string program(const std::string& nodes, const std::string& outputs = R"({"as_tensor":{"name":"x"}})",
-                    const std::string& output_specs = R"({"user_output":{"arg":{"as_tensor":{"name":"x"}}}})", const std::string& values = "") {
+                    const std::string& output_specs = R"({"user_output":{"arg":{"as_tensor":{"name":"x"}}}})",
+                    const std::string& values = "") {
   return R"({"graph_module":{"graph":{"inputs":[{"as_tensor":{"name":"p_w"}},{"as_tensor":{"name":"x"}}],"outputs":[)" + outputs +
          R"(],"nodes":[)" + nodes + R"(],"tensor_values":{"x":)" + kMeta + R"(,"p_w":)" + kMeta + values +
          R"J(},"sym_int_values":{"n":{"as_expr":{"expr_str":"Mul(Integer(2), Symbol('s77', positive=True, integer=True))","hint":{"as_int":6}}}},
   "sym_bool_values":{},"is_single_tensor_return":false,"custom_obj_values":{},"sym_float_values":{}},
  "signature":{"input_specs":[{"parameter":{"arg":{"name":"p_w"},"parameter_name":"w"}},{"user_input":{"arg":{"as_tensor":{"name":"x"}}}}],
  "output_specs":[)J" +
-         output_specs + R"(]},"module_call_graph":[]},"opset_version":{"aten":10},"range_constraints":{},"schema_version":{"major":8,"minor":20}})";
+         output_specs +
+         R"(]},"module_call_graph":[]},"opset_version":{"aten":10},"range_constraints":{},"schema_version":{"major":8,"minor":20}})";
 }
 
 std::string node(const std::string& target, const std::string& inputs, const std::string& outputs, const std::string& name,
                  const std::string& trace = "") {
-  return R"({"target":")" + target + R"(","inputs":[)" + inputs + R"(],"outputs":[)" + outputs + R"(],"metadata":{"stack_trace":")" + trace +
-         R"("},"is_hop_single_tensor_return":null,"name":)" + (name.empty() ? "null" : "\"" + name + "\"") + "}";
+  return R"({"target":")" + target + R"(","inputs":[)" + inputs + R"(],"outputs":[)" + outputs + R"(],"metadata":{"stack_trace":")" +
+         trace + R"("},"is_hop_single_tensor_return":null,"name":)" + (name.empty() ? "null" : "\"" + name + "\"") + "}";
 }
 
 std::string argument(const std::string& name, const std::string& arg, int kind = 1) {
@@ -62,8 +66,10 @@ Diagnostic error(const std::string& json) {
 
 TEST_CASE("export json: a node, its types, places and descriptors") {
   const Module m = read(program(
-      node("torch.ops.aten.linear.default", argument("input", tensor("x")) + "," + argument("weight", tensor("p_w")), tensor("linear"), "linear",
-           R"(  File \"/w/a b.py\", line 12, in forward\n    y = F.linear(x, self.w)\n  File \"/w/tp.py\", line 3, in g\n    s = 'File \"no\", line 1, in h'\n)"),
+      node(
+          "torch.ops.aten.linear.default", argument("input", tensor("x")) + "," + argument("weight", tensor("p_w")), tensor("linear"),
+          "linear",
+          R"(  File \"/w/a b.py\", line 12, in forward\n    y = F.linear(x, self.w)\n  File \"/w/tp.py\", line 3, in g\n    s = 'File \"no\", line 1, in h'\n)"),
       tensor("linear"), R"({"user_output":{"arg":{"as_tensor":{"name":"linear"}}}})", R"(,"linear":)" + meta(R"({"as_int":2})", 13)));
   const auto& v = m.graph.values;
   REQUIRE(v.size() == 3);
@@ -85,11 +91,18 @@ TEST_CASE("export json: a node, its types, places and descriptors") {
 }
 
 TEST_CASE("export json: every kind of argument") {
-  const std::pair<const char*, const char*> scalars[] = {
-      {R"({"as_none":true})", "None"}, {R"({"as_int":9223372036854775807})", "int"}, {R"({"as_float":"-Infinity"})", "-inf"},
-      {R"({"as_float":0.5})", "0.5"}, {R"({"as_bool":true})", "bool"}, {R"({"as_string":"sum"})", "sum"},
-      {R"({"as_scalar_type":12})", "torch.bool"}, {R"({"as_scalar_type":35})", "torch.uint64"}, {R"({"as_memory_format":4})", "torch.preserve_format"},
-      {R"({"as_layout":7})", "torch.strided"}, {R"({"as_operator":"aten.add"})", "aten.add"}, {R"({"as_complex":{"real":1,"imag":-2.5}})", "1-2.5j"}};
+  const std::pair<const char*, const char*> scalars[] = {{R"({"as_none":true})", "None"},
+                                                         {R"({"as_int":9223372036854775807})", "int"},
+                                                         {R"({"as_float":"-Infinity"})", "-inf"},
+                                                         {R"({"as_float":0.5})", "0.5"},
+                                                         {R"({"as_bool":true})", "bool"},
+                                                         {R"({"as_string":"sum"})", "sum"},
+                                                         {R"({"as_scalar_type":12})", "torch.bool"},
+                                                         {R"({"as_scalar_type":35})", "torch.uint64"},
+                                                         {R"({"as_memory_format":4})", "torch.preserve_format"},
+                                                         {R"({"as_layout":7})", "torch.strided"},
+                                                         {R"({"as_operator":"aten.add"})", "aten.add"},
+                                                         {R"({"as_complex":{"real":1,"imag":-2.5}})", "1-2.5j"}};
   std::string list;
   for (const auto& [json, text] : scalars) list += (list.empty() ? "" : ",") + argument("a", json);
   const Module m = read(program(node("torch.ops.x.y.default", list, tensor("z"), "z")));
@@ -109,15 +122,18 @@ TEST_CASE("export json: every kind of argument") {
   CHECK(args[11].kind == Kind::Symbol);
   CHECK(args[11].text == "1-2.5j");
 
-  const Module lists = read(program(node(
-      "torch.ops.x.y.default",
-      argument("a", R"({"as_ints":[1,-2]})") + "," + argument("a", R"({"as_floats":[1.5]})") + "," + argument("a", R"({"as_bools":[true,false]})") + "," +
-          argument("a", R"({"as_strings":["p"]})") + "," + argument("a", R"({"as_tensors":[{"name":"x"},{"name":"p_w"}]})") + "," +
-          argument("a", R"({"as_optional_tensors":[{"as_none":true},{"as_tensor":{"name":"x"}}]})") + "," + argument("a", R"({"as_int_lists":[[1],[2,3]]})") +
-          "," + argument("a", R"({"as_nested_tensors":[[{"name":"x"}],[]]})") + "," + argument("a", R"({"as_sym_ints":[{"as_int":4},{"as_name":"x"}]})") +
-          "," + argument("a", R"({"as_string_to_argument":{"k":{"as_int":1}}})") + "," + argument("a", R"({"as_optional_tensor":{"as_tensor":{"name":"x"}}})") +
-          "," + argument("device", R"({"as_device":{"type":"cuda","index":1}})", 2),
-      tensor("z"), "z")));
+  const Module lists = read(program(
+      node("torch.ops.x.y.default",
+           argument("a", R"({"as_ints":[1,-2]})") + "," + argument("a", R"({"as_floats":[1.5]})") + "," +
+               argument("a", R"({"as_bools":[true,false]})") + "," + argument("a", R"({"as_strings":["p"]})") + "," +
+               argument("a", R"({"as_tensors":[{"name":"x"},{"name":"p_w"}]})") + "," +
+               argument("a", R"({"as_optional_tensors":[{"as_none":true},{"as_tensor":{"name":"x"}}]})") + "," +
+               argument("a", R"({"as_int_lists":[[1],[2,3]]})") + "," + argument("a", R"({"as_nested_tensors":[[{"name":"x"}],[]]})") +
+               "," + argument("a", R"({"as_sym_ints":[{"as_int":4},{"as_name":"x"}]})") + "," +
+               argument("a", R"({"as_string_to_argument":{"k":{"as_int":1}}})") + "," +
+               argument("a", R"({"as_optional_tensor":{"as_tensor":{"name":"x"}}})") + "," +
+               argument("device", R"({"as_device":{"type":"cuda","index":1}})", 2),
+           tensor("z"), "z")));
   const Value& v = lists.graph.values[2];
   REQUIRE(v.args.size() == 11);
   CHECK(v.args[0].items[1].i == -2);
@@ -157,17 +173,22 @@ TEST_CASE("export json: several results become the operator and its items") {
   CHECK(tuple.graph.values[4].args[1].i == 2);
   CHECK(tuple.graph.values[5].name == "b");
   CHECK(tuple.graph.values[5].args[0].text == tuple.graph.values[4].name);
-  CHECK(read(program(node("torch.ops.aten.sym_size.int", argument("self", tensor("x")), R"({"as_sym_int":{"as_name":"n"}})", "n"))).graph.values[2].type.symbols ==
-        std::vector<std::string>{"2*s77"});
-  CHECK(read(program(node("_operator.mul", argument("a", R"({"as_int":3})"), R"({"as_sym_int":{"as_name":"n"}})", "n"))).graph.values[2].target == "operator.mul");
+  CHECK(read(program(node("torch.ops.aten.sym_size.int", argument("self", tensor("x")), R"({"as_sym_int":{"as_name":"n"}})", "n")))
+            .graph.values[2]
+            .type.symbols == std::vector<std::string>{"2*s77"});
+  CHECK(read(program(node("_operator.mul", argument("a", R"({"as_int":3})"), R"({"as_sym_int":{"as_name":"n"}})", "n")))
+            .graph.values[2]
+            .target == "operator.mul");
 }
 
 TEST_CASE("export json: graphs of higher-order operators") {
   const std::string inner = R"({"inputs":[{"as_tensor":{"name":"a0"}}],"outputs":[{"as_tensor":{"name":"s"}}],"nodes":[)" +
                             node("torch.ops.aten.sin.default", argument("self", tensor("a0")), tensor("s"), "s") +
-                            R"(],"tensor_values":{"a0":)" + kMeta + R"(,"s":)" + kMeta + R"(},"sym_int_values":{},"sym_bool_values":{},"is_single_tensor_return":true})";
+                            R"(],"tensor_values":{"a0":)" + kMeta + R"(,"s":)" + kMeta +
+                            R"(},"sym_int_values":{},"sym_bool_values":{},"is_single_tensor_return":true})";
   const std::string graph = R"({"as_graph":{"name":"true_graph_0","graph":)" + inner + "}}";
-  std::string cond = node("torch.ops.higher_order.cond", argument("", tensor("x")) + "," + argument("", graph) + "," + argument("", graph), tensor("getitem"), "cond");
+  std::string cond = node("torch.ops.higher_order.cond", argument("", tensor("x")) + "," + argument("", graph) + "," + argument("", graph),
+                          tensor("getitem"), "cond");
   cond.replace(cond.rfind("\"is_hop_single_tensor_return\":null"), 34, "\"is_hop_single_tensor_return\":false");
   const Module m = read(program(cond));
   REQUIRE(m.graph.values.size() == 5);
@@ -221,7 +242,9 @@ TEST_CASE("export json: errors name the place") {
   CHECK(error("").code == "SP220");
   CHECK(error("[]").code == "SP213");
   CHECK(error(R"({"graph_module":{}})").code == "SP213");
-  const auto one = [](const std::string& inputs, const std::string& outputs) { return program(node("torch.ops.a.b.c", inputs, outputs, "z")); };
+  const auto one = [](const std::string& inputs, const std::string& outputs) {
+    return program(node("torch.ops.a.b.c", inputs, outputs, "z"));
+  };
   Diagnostic e = error(one(argument("a", tensor("q")), tensor("z")));
   CHECK(e.code == "SP221");
   CHECK(e.message.find("graph.nodes[0].inputs[0].arg") != std::string::npos);
@@ -233,12 +256,13 @@ TEST_CASE("export json: errors name the place") {
   CHECK(error(one(argument("a", R"({"as_scalar_type":99})"), tensor("z"))).message.find("99") != std::string::npos);
   CHECK(error(one("", tensor("x"))).message.find("second time") != std::string::npos);
   CHECK(error(one("", R"({"as_graph":5})")).message.find("not supported") != std::string::npos);
-  CHECK(error(one(argument("a", R"({"as_int":1})", 2) + "," + argument("b", R"({"as_int":1})"), tensor("z"))).message.find("positional") != std::string::npos);
+  CHECK(error(one(argument("a", R"({"as_int":1})", 2) + "," + argument("b", R"({"as_int":1})"), tensor("z"))).message.find("positional") !=
+        std::string::npos);
   CHECK(error(program("", tensor("q"))).message.find("graph.outputs[0]") != std::string::npos);
   CHECK(error(program("", tensor("x") + "," + tensor("x"))).message.find("1 entries for 2") != std::string::npos);
   // A malformed type is an error when the value is met.
-  CHECK(error(program(node("torch.ops.a.b.c", "", tensor("y"), "y"), tensor("x"), R"({"user_output":{}})", R"(,"y":{"dtype":7})")).message.find("tensor_values.y") !=
-        std::string::npos);
+  CHECK(error(program(node("torch.ops.a.b.c", "", tensor("y"), "y"), tensor("x"), R"({"user_output":{}})", R"(,"y":{"dtype":7})"))
+            .message.find("tensor_values.y") != std::string::npos);
 }
 
 TEST_CASE("export json: symbolic sizes in the notation of FX text") {

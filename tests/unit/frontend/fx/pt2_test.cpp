@@ -39,8 +39,8 @@ std::vector<std::pair<std::string, std::string>> files(const std::string& meta, 
 }
 
 std::string meta(int dtype, const std::string& sizes, const std::string& strides, int offset = 0) {
-  return R"({"dtype":)" + std::to_string(dtype) + R"(,"sizes":[)" + sizes + R"(],"strides":[)" + strides + R"(],"storage_offset":{"as_int":)" +
-         std::to_string(offset) + "}}";
+  return R"({"dtype":)" + std::to_string(dtype) + R"(,"sizes":[)" + sizes + R"(],"strides":[)" + strides +
+         R"(],"storage_offset":{"as_int":)" + std::to_string(offset) + "}}";
 }
 
 Module read(const std::string& bytes) {
@@ -183,7 +183,7 @@ TEST_CASE("pt2: constants of every element type, with strides and offsets") {
       {1, "1", "1", 0, raw<uint8_t>({200}), {200}, ir::DType::U8},
       {12, "3", "1", 0, raw<uint8_t>({0, 1, 1}), {0, 1, 1}, ir::DType::Bool},
       {7, "2, 3", "1, 2", 0, raw<float>({1, 2, 3, 4, 5, 6}), {1, 3, 5, 2, 4, 6}, ir::DType::F32},  // a transposed matrix
-      {8, "2", "0", 0, raw<double>({0.1}), {0.1, 0.1}, ir::DType::F64},                             // an expanded scalar
+      {8, "2", "0", 0, raw<double>({0.1}), {0.1, 0.1}, ir::DType::F64},                            // an expanded scalar
       {13, "2", "1", 0, raw<uint16_t>({0x3F80, 0xC000}), {1, -2}, ir::DType::BF16},
       {6, "4", "1", 0, raw<uint16_t>({0x3C00, 0xC000, 0x0001, 0x7BFF}), {1, -2, 5.9604644775390625e-08, 65504}, ir::DType::F16},
       {7, "0", "1", 0, "", {}, ir::DType::F32},
@@ -212,8 +212,8 @@ TEST_CASE("pt2: a constant that cannot be read is a note") {
   };
   CHECK(note_of(make_zip(files(meta(5, "", ""), raw<int64_t>({7}), true))).find("pickle") != std::string::npos);
   CHECK(note_of(make_zip(files(meta(5, "", ""), ""))).find("without a value") != std::string::npos);
-  CHECK(note_of(make_zip(files(meta(5, "2", "1"), raw<int64_t>({7})))).find("c_k") != std::string::npos);       // beyond the storage
-  CHECK(note_of(make_zip(files(meta(5, "2", "-1"), raw<int64_t>({7, 8})))).find("c_k") != std::string::npos);   // a negative stride
+  CHECK(note_of(make_zip(files(meta(5, "2", "1"), raw<int64_t>({7})))).find("c_k") != std::string::npos);      // beyond the storage
+  CHECK(note_of(make_zip(files(meta(5, "2", "-1"), raw<int64_t>({7, 8})))).find("c_k") != std::string::npos);  // a negative stride
   CHECK(note_of(make_zip(files(meta(10, "", ""), raw<int64_t>({7})))).find("element type") != std::string::npos);
   CHECK(note_of(make_zip(files(meta(5, "1000000, 1000000", "0, 0"), raw<int64_t>({7})))).find("large") != std::string::npos);
   CHECK(note_of(make_zip(files(meta(5, "", ""), raw<int64_t>({7})), {false, false, true, ""})).find("checksum") != std::string::npos);
@@ -223,7 +223,8 @@ TEST_CASE("pt2: a constant that cannot be read is a note") {
 }
 
 TEST_CASE("pt2: containers") {
-  CHECK(read(make_zip({{"serialized_exported_program.json", kProgram}, {"serialized_constants.pt", "PK"}, {"version", "8.2"}})).graph.values.size() == 2);
+  CHECK(read(make_zip({{"serialized_exported_program.json", kProgram}, {"serialized_constants.pt", "PK"}, {"version", "8.2"}}))
+            .graph.values.size() == 2);
   CHECK(read(make_zip({{"archive/models/other.json", kProgram}})).graph.values.size() == 2);
   CHECK(read(make_zip({{"r/models/a.json", "{}"}, {"r/models/model.json", kProgram}})).graph.values.size() == 2);
   const auto message = [](const std::string& bytes) {

@@ -7,8 +7,8 @@
 
 #include "frontend/fx/module.h"
 
-using namespace shardproof;       // NOLINT
-using namespace shardproof::fx;   // NOLINT
+using namespace shardproof;      // NOLINT
+using namespace shardproof::fx;  // NOLINT
 using Kind = Arg::Kind;
 
 namespace {
@@ -25,8 +25,8 @@ Module read(const std::string& text) {
 // A class with one statement in its body.
 std::string body(const std::string& statements, const std::string& parameters = "a: \"f32[2, 3]\", b: \"f32[2, 3]\"",
                  const std::string& returned = "(a,)") {
-  return "class GraphModule(torch.nn.Module):\n    def forward(self, " + parameters + "):\n        " + statements +
-         "\n        return " + returned + "\n";
+  return "class GraphModule(torch.nn.Module):\n    def forward(self, " + parameters + "):\n        " + statements + "\n        return " +
+         returned + "\n";
 }
 
 // The last value.
@@ -68,11 +68,12 @@ TEST_CASE("fx text: placeholders of a plain signature carry their types") {
 }
 
 TEST_CASE("fx text: every element type") {
-  const std::pair<const char*, ir::DType> types[] = {
-      {"f32", ir::DType::F32}, {"f64", ir::DType::F64}, {"f16", ir::DType::F16}, {"bf16", ir::DType::BF16}, {"i8", ir::DType::I8},
-      {"i16", ir::DType::I16}, {"i32", ir::DType::I32}, {"i64", ir::DType::I64}, {"u8", ir::DType::U8}, {"u16", ir::DType::U16},
-      {"u32", ir::DType::U32}, {"u64", ir::DType::U64}, {"b8", ir::DType::Bool}, {"c64", ir::DType::C64}, {"c128", ir::DType::C128},
-      {"f8e4m3fn", ir::DType::F8}, {"f8e5m2", ir::DType::F8}, {"c32", ir::DType::Invalid}};
+  const std::pair<const char*, ir::DType> types[] = {{"f32", ir::DType::F32},     {"f64", ir::DType::F64},   {"f16", ir::DType::F16},
+                                                     {"bf16", ir::DType::BF16},   {"i8", ir::DType::I8},     {"i16", ir::DType::I16},
+                                                     {"i32", ir::DType::I32},     {"i64", ir::DType::I64},   {"u8", ir::DType::U8},
+                                                     {"u16", ir::DType::U16},     {"u32", ir::DType::U32},   {"u64", ir::DType::U64},
+                                                     {"b8", ir::DType::Bool},     {"c64", ir::DType::C64},   {"c128", ir::DType::C128},
+                                                     {"f8e4m3fn", ir::DType::F8}, {"f8e5m2", ir::DType::F8}, {"c32", ir::DType::Invalid}};
   for (const auto& [name, type] : types) {
     CAPTURE(name);
     const Module m = read(body("pass", std::string("a: \"") + name + "[7]\""));
@@ -110,7 +111,8 @@ TEST_CASE("fx text: an annotation that is not understood is a note, not a type")
 
 TEST_CASE("fx text: a call with positional and keyword arguments") {
   const Value v = last(
-      "z: \"f32[2]\" = torch.ops.aten.zeros.default([2, -1], dtype = torch.int32, device = device(type='cuda', index=0), pin_memory = False)");
+      "z: \"f32[2]\" = torch.ops.aten.zeros.default([2, -1], dtype = torch.int32, device = device(type='cuda', index=0), pin_memory = "
+      "False)");
   CHECK(v.op == Value::Op::Call);
   CHECK(v.name == "z");
   CHECK(v.target == "aten.zeros.default");
@@ -136,7 +138,8 @@ TEST_CASE("fx text: a call with positional and keyword arguments") {
 
 TEST_CASE("fx text: literals") {
   const Value v = last(
-      "z = torch.ops.aten.f.default(1e-05, -100, 9223372036854775807, -9223372036854775808, inf, -inf, nan, None, True, 0.5, -0.0, 'a\\'b', "
+      "z = torch.ops.aten.f.default(1e-05, -100, 9223372036854775807, -9223372036854775808, inf, -inf, nan, None, True, 0.5, -0.0, "
+      "'a\\'b', "
       "\"it's\", '\\x41\\n\\u00e9', (), (1,), (a), {'k': [a], 2: None}, torch.preserve_format, slice(None, 2, None), ..., 1e+20)");
   REQUIRE(v.args.size() == 22);
   CHECK(v.args[0].kind == Kind::Float);
@@ -199,11 +202,12 @@ TEST_CASE("fx text: items, operators, attributes, builtins") {
   CHECK(last("g = a['output_ptr'];  a = None").args[1].text == "output_ptr");
   CHECK(last("g = a[(slice(None, None, None), 0)]").args[1].kind == Kind::Tuple);
   const std::pair<const char*, const char*> operators[] = {
-      {"a + 1", "operator.add"}, {"a - b", "operator.sub"}, {"2 * a", "operator.mul"}, {"a / 2", "operator.truediv"},
-      {"a // 8", "operator.floordiv"}, {"a % 2", "operator.mod"}, {"a ** 2", "operator.pow"}, {"a @ b", "operator.matmul"},
-      {"a < b", "operator.lt"}, {"a <= b", "operator.le"}, {"a == 0", "operator.eq"}, {"a != 0", "operator.ne"}, {"a > b", "operator.gt"},
-      {"a >= 0", "operator.ge"}, {"a & b", "operator.and_"}, {"a | b", "operator.or_"}, {"a ^ b", "operator.xor"}, {"a << 1", "operator.lshift"},
-      {"a >> 1", "operator.rshift"}, {"-a", "operator.neg"}, {"~a", "operator.invert"}, {"not a", "operator.not_"}};
+      {"a + 1", "operator.add"},       {"a - b", "operator.sub"},     {"2 * a", "operator.mul"},     {"a / 2", "operator.truediv"},
+      {"a // 8", "operator.floordiv"}, {"a % 2", "operator.mod"},     {"a ** 2", "operator.pow"},    {"a @ b", "operator.matmul"},
+      {"a < b", "operator.lt"},        {"a <= b", "operator.le"},     {"a == 0", "operator.eq"},     {"a != 0", "operator.ne"},
+      {"a > b", "operator.gt"},        {"a >= 0", "operator.ge"},     {"a & b", "operator.and_"},    {"a | b", "operator.or_"},
+      {"a ^ b", "operator.xor"},       {"a << 1", "operator.lshift"}, {"a >> 1", "operator.rshift"}, {"-a", "operator.neg"},
+      {"~a", "operator.invert"},       {"not a", "operator.not_"}};
   for (const auto& [text, target] : operators) {
     CAPTURE(text);
     const Value v = last(std::string("g = ") + text + ";  a = None");
@@ -239,7 +243,8 @@ TEST_CASE("fx text: items, operators, attributes, builtins") {
 
 TEST_CASE("fx text: higher-order operators, operator names and objects as arguments") {
   const Value v = last(
-      "v2 = torch.ops.higher_order.auto_functionalized_v2(torch.ops.tg.log_tensor.default, s = 'x.w', _t_base_index = 0, _all_bases = [a]);  a = None");
+      "v2 = torch.ops.higher_order.auto_functionalized_v2(torch.ops.tg.log_tensor.default, s = 'x.w', _t_base_index = 0, _all_bases = "
+      "[a]);  a = None");
   CHECK(v.target == "higher_order.auto_functionalized_v2");
   CHECK(v.args[0].kind == Kind::Word);
   CHECK(v.args[0].text == "torch.ops.tg.log_tensor.default");
@@ -254,9 +259,10 @@ TEST_CASE("fx text: higher-order operators, operator names and objects as argume
 }
 
 TEST_CASE("fx text: names may end in an underscore, deletions leave no value") {
-  const Module m = read(body("index_put_ = torch.ops.aten.index_put_.default(a, [None, b], b);  a = b = None\n"
-                             "        index_put__2: \"f32[2]\" = torch.ops.aten.copy_.default(index_put_, index_put_);  index_put_ = None",
-                             "a, b", "(index_put__2,)"));
+  const Module m =
+      read(body("index_put_ = torch.ops.aten.index_put_.default(a, [None, b], b);  a = b = None\n"
+                "        index_put__2: \"f32[2]\" = torch.ops.aten.copy_.default(index_put_, index_put_);  index_put_ = None",
+                "a, b", "(index_put__2,)"));
   REQUIRE(m.graph.values.size() == 4);
   CHECK(m.graph.values[3].name == "index_put__2");
   CHECK(m.graph.values[3].args[0].text == "index_put_");
@@ -370,8 +376,14 @@ TEST_CASE("fx text: expanded definition without pytree") {
 }
 
 TEST_CASE("fx text: forms of return") {
-  const std::pair<const char*, size_t> forms[] = {{"a", 1}, {"(a, b)", 2}, {"[a, [b, (None,)], a]", 4}, {"()", 0}, {"None", 1}, {"a, b", 2},
-                                                  {"{'x': a, 'y': [b, 6]}", 3}, {"pytree.tree_unflatten((a, {'k': b}), self._out_spec)", 2},
+  const std::pair<const char*, size_t> forms[] = {{"a", 1},
+                                                  {"(a, b)", 2},
+                                                  {"[a, [b, (None,)], a]", 4},
+                                                  {"()", 0},
+                                                  {"None", 1},
+                                                  {"a, b", 2},
+                                                  {"{'x': a, 'y': [b, 6]}", 3},
+                                                  {"pytree.tree_unflatten((a, {'k': b}), self._out_spec)", 2},
                                                   {"pytree.tree_unflatten([], self._out_spec)", 0}};
   for (const auto& [text, count] : forms) {
     CAPTURE(text);
@@ -428,7 +440,8 @@ TEST_CASE("fx text: fx_graph_runnable files") {
       "@triton.jit\n"
       "def kernel(\n    a_ptr,\n    N: tl.constexpr,  # words\n):\n    for i in range(3):\n        x = a_ptr + i\n\n"
       "if \"__compile_source__\" in globals():\n    import inspect as i\n"
-      "class GraphModule(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n    def forward(self, *args, **kwargs):\n        pass\n"
+      "class GraphModule(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n    def forward(self, *args, **kwargs):\n "
+      "       pass\n"
       "class Repro(torch.nn.Module):\n"
       "    def __init__(self) -> None:\n"
       "        super().__init__()\n"
@@ -436,7 +449,8 @@ TEST_CASE("fx text: fx_graph_runnable files") {
       "\n"
       "    def forward(self, primals_1, primals_2):\n"
       "        sdpa_score0 = self.sdpa_score0\n"
-      "        f = torch.ops.higher_order.flex_attention(primals_1, primals_2, sdpa_score0, (4096, 128, sdpa_score0), 0.07, {'BACKEND': 'AUTO'}, (), (primals_1,))\n"
+      "        f = torch.ops.higher_order.flex_attention(primals_1, primals_2, sdpa_score0, (4096, 128, sdpa_score0), 0.07, {'BACKEND': "
+      "'AUTO'}, (), (primals_1,))\n"
       "        return (f,)\n"
       "\n"
       "def load_args(reader):\n"
@@ -451,18 +465,24 @@ TEST_CASE("fx text: fx_graph_runnable files") {
 }
 
 TEST_CASE("fx text: prelude of other dumps, no class at all, colours, Windows line ends") {
-  const Module entangle = read("import torch\nfrom torch import device\n\nb8: type\nSym: type\n\n# Graph[rank=0](fw, gid=0)\n" + body("pass"));
+  const Module entangle =
+      read("import torch\nfrom torch import device\n\nb8: type\nSym: type\n\n# Graph[rank=0](fw, gid=0)\n" + body("pass"));
   CHECK(entangle.graph.values.size() == 2);
-  const Module code = read("\n\n\ndef forward(self, x : torch.Tensor, y : int = 3) -> torch.Tensor:\n    add = x + y;  x = y = None\n    return add\n    ");
+  const Module code =
+      read("\n\n\ndef forward(self, x : torch.Tensor, y : int = 3) -> torch.Tensor:\n    add = x + y;  x = y = None\n    return add\n    ");
   CHECK(code.graph.values.size() == 3);
   CHECK(!code.graph.values[0].type.known);
-  const Module colours = read("class G(torch.nn.Module):\n    def forward(self, a):\n        \x1b[34mb\x1b[0m\x1b[2;33m: \"f32[2]\"\x1b[0m = a[0]\n        return (b,)\n");
+  const Module colours = read(
+      "class G(torch.nn.Module):\n    def forward(self, a):\n        \x1b[34mb\x1b[0m\x1b[2;33m: \"f32[2]\"\x1b[0m = a[0]\n        return "
+      "(b,)\n");
   CHECK(colours.graph.values[1].type.shape == ir::Shape{2});
   std::string crlf;
-  for (const char c : body("c = torch.ops.aten.add.Tensor(a, b);  a = None", "a, b", "(c,)")) crlf += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  for (const char c : body("c = torch.ops.aten.add.Tensor(a, b);  a = None", "a, b", "(c,)"))
+    crlf += c == '\n' ? std::string("\r\n") : std::string(1, c);
   CHECK(read(crlf).graph.values.size() == 3);
-  const Module log = read(" ===== Forward graph 0 =====\n /x/torch/fx/_lazy_graph_module.py class GraphModule(torch.nn.Module):\n"
-                          "    def forward(self, a):\n        return (a,)\n");
+  const Module log = read(
+      " ===== Forward graph 0 =====\n /x/torch/fx/_lazy_graph_module.py class GraphModule(torch.nn.Module):\n"
+      "    def forward(self, a):\n        return (a,)\n");
   CHECK(log.graph.name == "GraphModule");
   const Module flat = read("    class T(torch.nn.Module):\n    def forward(self, a):\n        return a\n");
   CHECK(flat.graph.name == "T");
@@ -536,7 +556,8 @@ TEST_CASE("fx text: errors outside of statements") {
   CHECK(error("class A(x):\n    def forward(self, a: \"f32[2]\"\n        return (a,)\n").line == 3);
   CHECK(error("class A(x):\n    x = 5\n").line == 2);
   CHECK(error("class A(x):\n    def forward(self, a, a):\n        return (a,)\n").column == 26);
-  CHECK(error("class A(x):\n    def forward(self, p):\n        a: \"f32[2]\"\n        b, = fx_pytree.tree_flatten_spec([p], self._in_spec)\n        return (b,)\n")
+  CHECK(error("class A(x):\n    def forward(self, p):\n        a: \"f32[2]\"\n        b, = fx_pytree.tree_flatten_spec([p], "
+              "self._in_spec)\n        return (b,)\n")
             .line == 3);
   CHECK(error("class A(x):\n    def forward(self, a):\n        return (a,)\n        b = a[0]\n").line == 4);
   CHECK(error("class A(x):\n    def forward(self, a):\n        return (a, [b])\n").column == 21);
@@ -553,4 +574,90 @@ TEST_CASE("fx text: depth is bounded") {
   // 60 levels are fine.
   const Module m = read(body("z = torch.ops.aten.f.default(" + std::string(60, '(') + "a" + std::string(60, ')') + ")"));
   CHECK(m.graph.values[2].args[0].kind == Kind::Name);
+}
+
+TEST_CASE("fx text: load_args gives the inputs of a runnable file their types") {
+  const Module m = read(
+      "class Repro(torch.nn.Module):\n"
+      "    def forward(self, n, primals_1, primals_2, primals_3, other):\n"
+      "        return (primals_1,)\n"
+      "def load_args(reader):\n"
+      "    u8 = u9 = None\n"
+      "    reader.symint(512)  # n\n"
+      "    buf0 = reader.storage(None, 131072, device=device(type='cuda', index=0), dtype_hint=torch.int64)\n"
+      "    reader.tensor(buf0, (2, 8192), dtype=torch.int64, is_leaf=True)  # primals_1\n"
+      "    reader.tensor(buf1, (8*((u8 + u9)//8), 4), (4, 1), is_leaf=True)  # primals_2\n"
+      "    reader.tensor(buf2, (), dtype=torch.bfloat16, storage_offset=128, is_leaf=True)\n"
+      "load_args._version = 0\n"
+      "if __name__ == '__main__':\n"
+      "    setup_fake_process_groups({'0': {'size': 64, 'rank': 3}, '521': {'size': 8, 'rank': 0}})\n"
+      "    with torch.no_grad():\n        run_repro(mod)\n");
+  const auto& v = m.graph.values;
+  REQUIRE(v.size() == 5);
+  CHECK(v[0].type.is_sym);
+  CHECK(v[1].type.dtype == ir::DType::I64);
+  CHECK(v[1].type.shape == ir::Shape{2, 8192});
+  CHECK(v[2].type.dtype == ir::DType::F32);
+  CHECK(v[2].type.shape == ir::Shape{-1, 4});
+  CHECK(v[2].type.symbols == std::vector<std::string>{"8*((u8 + u9)//8)", ""});
+  CHECK(v[3].type.dtype == ir::DType::BF16);  // by position, as it has no comment
+  CHECK(v[3].type.known);
+  CHECK(v[3].type.shape.empty());
+  CHECK(!v[4].type.known);
+  REQUIRE(m.notes.size() == 3);
+  CHECK(m.notes[0].find("'0' has 64 ranks") != std::string::npos);
+  CHECK(m.notes[0].find("rank 3") != std::string::npos);
+  CHECK(m.notes[2].find("1 inputs") != std::string::npos);
+  const Diagnostic e =
+      error("class Repro(x):\n    def forward(self, a):\n        return (a,)\ndef load_args(reader):\n    reader.tensor(buf0)  # a\n");
+  CHECK(e.line == 5);
+  CHECK(e.column == 5);
+}
+
+namespace {
+
+std::string event(const std::string& name) {
+  return "V1130 00:18:08.153000 3246 torch/_dynamo/output_graph.py:2841] {\"" + name +
+         "\": {}, \"frame_id\": 0, \"has_payload\": \"53\"}\n";
+}
+
+std::string payload(const std::string& value) {
+  return "\tclass GraphModule(torch.nn.Module):\n\t    def forward(self, a):\n\t        " + value + " = a[0]\n\t        return (" + value +
+         ",)\n";
+}
+
+}  // namespace
+
+TEST_CASE("fx text: TORCH_TRACE logs") {
+  const std::string other =
+      "V1130 00:18:07.657000 3246 torch/_dynamo/utils.py:2350] {\"chromium_event\": {}, \"has_payload\": \"a5\"}\n\t{\n\t\"name\": "
+      "\"x\"\n\t}\n";
+  const Module joint = read(other + event("dynamo_output_graph") + payload("d") + event("aot_joint_graph") + payload("j") + other +
+                            event("aot_forward_graph") + payload("f") + event("aot_backward_graph") + payload("b"));
+  CHECK(joint.graph.values[1].name == "j");
+  CHECK(joint.graph.values[1].text_line == 13);  // of the log
+  REQUIRE(joint.notes.size() == 4);
+  CHECK(joint.notes[0].find("joint graph of the log, at line 11") != std::string::npos);
+  CHECK(read(other + event("dynamo_output_graph") + payload("d") + event("aot_forward_graph") + payload("f")).graph.values[1].name == "f");
+  const Diagnostic two = error(event("aot_forward_graph") + payload("f") + event("aot_forward_graph") + payload("g"));
+  CHECK(two.message.find("2 forward graphs (lines 2, 7)") != std::string::npos);
+  CHECK(error(other).code == "SP213");
+  CHECK(error(event("aot_forward_graph") + "\tclass A(x):\n\t    def forward(self, a):\n\t        b = c[0]\n").line == 4);
+}
+
+TEST_CASE("fx text: TORCH_LOGS output") {
+  const std::string prefix = "I1130 00:18:41.176000 3589 torch/_functorch/graph_compile.py:1844] [0/0] [__aot_graphs] ";
+  std::string log;
+  for (const char* line :
+       {"aot_config id: 0", "TRACED GRAPH", " ===== Forward graph 0 =====", " <eval_with_key>.2 class GraphModule(torch.nn.Module):",
+        "    def forward(self, a: \"f32[3]\"):", "        b: \"f32[3]\" = torch.ops.aten.neg.default(a)", "        return (b,)", "",
+        "TRACED GRAPH", " ===== Backward graph 0 =====", " /x/lazy.py class GraphModule(torch.nn.Module):", "    def forward(self, t):",
+        "        return (t,)", ""}) {
+    log += prefix + line + "\n";
+  }
+  const Module m = read(log);
+  REQUIRE(m.graph.values.size() == 2);
+  CHECK(m.graph.values[1].name == "b");
+  CHECK(m.graph.values[1].text_line == 6);
+  CHECK(m.notes.size() == 2);
 }
