@@ -179,6 +179,9 @@ Value HloLowering::reduce_window(const Call& c) {
   const size_t n = xs.size() / 2;
   const uint32_t region = called(c, 0);
   const std::vector<WindowDim>& window = c.ins.window;
+  if (n > 1) {
+    if (const auto out = pick_with_payload(c, window)) return *out;
+  }
   std::vector<Value> out;
   for (size_t k = 0; k < n; ++k) {
     const NodeId x = xs[k], init = xs[n + k];
@@ -213,15 +216,106 @@ Value HloLowering::reduce_window(const Call& c) {
   return c.ins.type.tuple ? Value::of(std::move(out)) : out[0];
 }
 
+// Which element of each window of x is its extreme: a number below the product of the window sizes, in row-major order, the first of equals.
+// Padding is never picked, unless a window is nothing but padding.
+NodeId HloLowering::pick_in_windows(NodeId x, const std::vector<WindowDim>& window, Fn fn, Shape& counts) {
+  const size_t r = window.size();
+  bool padded = false;
+  for (const WindowDim& w : window) padded = padded || w.pad_low > 0 || w.pad_high > 0 || w.base_dilation > 1;
+  int64_t elements = 1;
+  const auto flatten = [&](NodeId tensor, NodeId padding) {
+    std::vector<int64_t> window_dims;
+    const NodeId pieces = windows(pad_for_windows(tensor, padding, window), window, window_dims);
+    counts.assign(b.shape(pieces).begin(), b.shape(pieces).begin() + static_cast<std::ptrdiff_t>(r));
+    elements = 1;
+    for (int64_t d : window_dims) elements *= b.shape(pieces)[d];
+    Shape flat = counts;
+    flat.push_back(elements);
+    return reshape(pieces, flat);
+  };
+  const NodeId worst = extreme(fn == Fn::Max, b.dtype(x));
+  const NodeId pieces = flatten(x, worst);
+  const int64_t last = static_cast<int64_t>(r);
+  NodeId pick = b.arg_reduce(fn, pieces, last, DType::I64);
+  if (padded) {
+    // Where everything is as bad as padding, the first element that is none.
+    const NodeId real = flatten(integer(1, DType::I32, b.shape(x)), integer(0, DType::I32));
+    const NodeId first = literal(real) ? integer(0, DType::I64, counts) : b.arg_reduce(Fn::Max, real, last, DType::I64);
+    const NodeId hopeless = map(Fn::Eq, {b.reduce(fn, pieces, {last}), worst}, DType::Bool);
+    pick = map(Fn::Select, {hopeless, first, pick}, DType::I64);
+  }
+  return pick;
+}
+
+// The place along `dim` of the picked elements, in the operand.
+NodeId HloLowering::place_of_pick(NodeId pick, const std::vector<WindowDim>& window, const Shape& counts, size_t dim) {
+  const WindowDim& w = window[dim];
+  NodeId place = b.iota(DType::I64, counts, static_cast<int64_t>(dim));
+  if (w.stride != 1) place = map(Fn::Mul, {place, integer(w.stride)}, DType::I64);
+  if (w.size > 1) {  // the digit of this dim in the number of the element
+    int64_t after = 1, before = 1;
+    for (size_t d = 0; d < dim; ++d) before *= window[d].size;
+    for (size_t d = dim + 1; d < window.size(); ++d) after *= window[d].size;
+    NodeId digit = after == 1 ? pick : map(Fn::Div, {pick, integer(after)}, DType::I64);
+    if (before > 1) digit = map(Fn::Rem, {digit, integer(w.size)}, DType::I64);
+    if (w.window_dilation != 1) digit = map(Fn::Mul, {digit, integer(w.window_dilation)}, DType::I64);
+    place = map(Fn::Add, {place, digit}, DType::I64);
+  }
+  if (w.pad_low != 0) place = map(Fn::Sub, {place, integer(w.pad_low)}, DType::I64);
+  return place;
+}
+
+// A window reduction of several operands that keeps, of all of them, the elements at the place where the first is extreme.
+std::optional<Value> HloLowering::pick_with_payload(const Call& c, const std::vector<WindowDim>& window) {
+  const size_t n = c.in.size() / 2;
+  std::vector<std::optional<int64_t>> inits;
+  for (size_t k = 0; k < n; ++k) inits.push_back(integer_value(node(c, n + k)));
+  size_t guard = 0;
+  const auto fn = payload_pick(called(c, 0), n, inits, guard);
+  const auto positive = [&](NodeId x) {
+    int fuel = 200;
+    return within(x, 0, (int64_t{1} << 31) - 1, fuel);
+  };
+  if (!fn || !positive(node(c, guard)) || window.size() != b.shape(node(c, 0)).size()) return std::nullopt;
+  Shape counts;
+  bool padded = false;
+  for (const WindowDim& w : window) padded = padded || w.pad_low != 0 || w.pad_high != 0 || w.base_dilation > 1;
+  const NodeId pick = pick_in_windows(node(c, 0), window, *fn, counts);
+  std::vector<int64_t> all(counts.size());
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<Value> out;
+  for (size_t k = 0; k < n; ++k) {
+    const NodeId x = node(c, k);
+    need(b.shape(x) == b.shape(node(c, 0)), "reduces operands of different shapes");
+    std::optional<size_t> counted;
+    for (size_t d = 0; d < counts.size() && !padded; ++d) {
+      if (ir::is_int(b.dtype(x)) && counts_along(x, static_cast<int64_t>(d)) && b.shape(x)[d] > 1) counted = d;
+    }
+    if (counted) {
+      out.push_back(Value::of(convert(place_of_pick(pick, window, counts, *counted), b.dtype(x))));
+      continue;
+    }
+    std::vector<int64_t> window_dims;
+    const NodeId pieces = windows(pad_for_windows(x, node(c, n + k), window), window, window_dims);
+    Shape flat = counts;
+    flat.push_back(1);
+    for (int64_t d : window_dims) flat.back() *= b.shape(pieces)[d];
+    std::vector<int64_t> dims = all;
+    dims.push_back(-1);
+    out.push_back(Value::of(b.take(reshape(pieces, flat), {pick}, dims, all, counts, ir::IndexMode::Clamp)));
+  }
+  return Value::of(std::move(out));
+}
+
 // select-and-scatter(x, source, init): every window of x picks one of its elements, and the source's element is added there. (The gradient
-// of max-pooling.) The pick is ArgReduce over the window's elements in row-major order, of which the first extreme is kept.
+// of max-pooling.)
 Value HloLowering::select_and_scatter(const Call& c) {
   const NodeId x = node(c, 0), source = node(c, 1), init = node(c, 2);
   const std::vector<WindowDim>& window = c.ins.window;
   const int64_t r = b.rank(x);
   need(static_cast<int64_t>(window.size()) == r && b.rank(source) == r, "has a window of another rank");
-  Fn pick;
-  if (!selects_first_extreme(called(c, 0), pick)) throw Unsupported{"its select region is neither >= nor <="};
+  Fn fn;
+  if (!selects_first_extreme(called(c, 0), fn)) throw Unsupported{"its select region is neither >= nor <="};
   const auto how = combiner(called(c, 1));
   if (!how || how->kind != Combiner::Kind::Fn || (how->fn != Fn::Add && how->fn != Fn::Max && how->fn != Fn::Min && how->fn != Fn::Mul)) {
     throw Unsupported{"its scatter region is no sum, product, maximum or minimum"};
@@ -229,48 +323,23 @@ Value HloLowering::select_and_scatter(const Call& c) {
   for (const WindowDim& w : window) {
     if (w.base_dilation != 1 || w.window_dilation != 1) throw Unsupported{"dilated select-and-scatter"};
   }
-  // Padding is never picked, unless everything in the window is as extreme as it; then the element is dropped (its place is outside).
-  std::vector<int64_t> window_dims;
-  NodeId pieces = windows(pad_for_windows(x, extreme(pick == Fn::Max, b.dtype(x)), window), window, window_dims);
-  Shape counts(b.shape(pieces).begin(), b.shape(pieces).begin() + static_cast<std::ptrdiff_t>(r));
+  Shape counts;
+  const NodeId pick = pick_in_windows(x, window, fn, counts);
   need(counts == b.shape(source), "has a source that does not fit its windows");
-  int64_t elements = 1;
-  std::vector<int64_t> sizes;
-  for (int64_t d : window_dims) {
-    sizes.push_back(b.shape(pieces)[d]);
-    elements *= sizes.back();
-  }
-  Shape flat = counts;
-  flat.push_back(elements);
-  const NodeId chosen = b.arg_reduce(pick, reshape(pieces, flat), r, DType::I64);
-
   std::vector<NodeId> operands;
-  std::vector<int64_t> dims;
-  int64_t after = elements;
-  size_t k = 0;
-  for (int64_t d = 0; d < r; ++d) {
-    const WindowDim& w = window[d];
-    if (trivial(w)) {
-      dims.push_back(d);
+  std::vector<int64_t> dims, run(static_cast<size_t>(r));
+  std::iota(run.begin(), run.end(), 0);
+  for (size_t d = 0; d < window.size(); ++d) {
+    if (trivial(window[d])) {
+      dims.push_back(static_cast<int64_t>(d));
       continue;
     }
-    NodeId place = map(Fn::Mul, {b.iota(DType::I64, counts, d), integer(w.stride)}, DType::I64);
-    if (w.size > 1) {  // digit k of the chosen element
-      after /= sizes[k++];
-      NodeId digit = after == 1 ? chosen : map(Fn::Div, {chosen, integer(after)}, DType::I64);
-      if (k > 1) digit = map(Fn::Rem, {digit, integer(w.size)}, DType::I64);
-      place = map(Fn::Add, {place, digit}, DType::I64);
-    }
-    if (w.pad_low != 0) place = map(Fn::Sub, {place, integer(w.pad_low)}, DType::I64);
-    operands.push_back(place);
+    operands.push_back(place_of_pick(pick, window, counts, d));
     dims.push_back(-static_cast<int64_t>(operands.size()));
   }
-  std::vector<int64_t> run(static_cast<size_t>(r));
-  std::iota(run.begin(), run.end(), 0);
-  if (operands.empty()) run.clear();
   const NodeId base = broadcast(init, b.shape(x), {});
   if (operands.empty()) return Value::of(map(how->fn, {base, source}, b.dtype(x)));
-  return Value::of(b.scatter(base, source, operands, dims, run, how->fn, false, ir::IndexMode::Fill));
+  return Value::of(b.scatter(base, source, operands, dims, run, how->fn, false, ir::IndexMode::Fill));  // an all-padding window: outside
 }
 
 }  // namespace shardproof::lower

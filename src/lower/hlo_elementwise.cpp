@@ -261,6 +261,8 @@ Value HloLowering::elementwise(const Call& c) {
   for (NodeId x : xs) {
     if (b.dtype(x) != b.dtype(xs[0])) malformed("operands differ in element type");
   }
+  // Every operator on 4- and 8-bit floats rounds by more than any proof allows for.
+  if (c.ins.type.dtype == DType::F4 || c.ins.type.dtype == DType::F8) throw Unsupported{fmt::format("{} of 8-bit floats", name)};
   if (const auto out = unary_by_name(name, xs)) return Value::of(*out);
   throw Unsupported{fmt::format("{} is not supported", name)};
 }
@@ -272,13 +274,30 @@ Value HloLowering::compare(const Call& c) {
   const auto it = table.find(c.ins.direction);
   need(it != table.end(), "has no direction (EQ, NE, LT, LE, GT or GE)");
   if (b.dtype(x) != b.dtype(y)) malformed("operands differ in element type");
-  // Its order of NaN and of signed zeros is not that of the reals.
-  if (c.ins.compare_type == "TOTALORDER" && ir::is_float(b.dtype(x))) throw Unsupported{"compare in total order"};
+  if (c.ins.compare_type == "TOTALORDER" && ir::is_float(b.dtype(x))) return Value::of(total_order(it->second, x, y));
   if (b.dtype(x) == DType::Bool && it->second != Fn::Eq && it->second != Fn::Ne) {
     x = convert(x, DType::I32);
     y = convert(y, DType::I32);
   }
   return Value::of(map(it->second, {x, y}, DType::Bool));
+}
+
+// The total order of floats, on the values that the proofs know: there is one zero and one NaN, which is above everything.
+NodeId HloLowering::total_order(Fn fn, NodeId x, NodeId y) {
+  const auto logic = [&](Fn f, std::vector<NodeId> v) { return map(f, std::move(v), DType::Bool); };
+  const auto nan = [&](NodeId v) { return logic(Fn::IsNan, {v}); };
+  const auto below = [&](NodeId l, NodeId r) {
+    return logic(Fn::And, {logic(Fn::Not, {nan(l)}), logic(Fn::Or, {nan(r), logic(Fn::Lt, {l, r})})});
+  };
+  const auto equal = [&] { return logic(Fn::Or, {logic(Fn::Eq, {x, y}), logic(Fn::And, {nan(x), nan(y)})}); };
+  switch (fn) {
+    case Fn::Lt: return below(x, y);
+    case Fn::Gt: return below(y, x);
+    case Fn::Le: return logic(Fn::Not, {below(y, x)});
+    case Fn::Ge: return logic(Fn::Not, {below(x, y)});
+    case Fn::Eq: return equal();
+    default: return logic(Fn::Not, {equal()});
+  }
 }
 
 Value HloLowering::select(const Call& c) {
@@ -296,6 +315,8 @@ Value HloLowering::clamp_op(const Call& c) {
 Value HloLowering::convert_op(const Call& c) {
   const NodeId x = node(c, 0);
   const DType from = b.dtype(x), to = c.ins.type.dtype;
+  // Rounding to 4 or 8 bits is a function of its own for each format.
+  if (to == DType::F4 || to == DType::F8) throw Unsupported{fmt::format("rounding to {}", c.ins.type.float_format)};
   if (ir::is_complex(from) != ir::is_complex(to)) {
     if (!ir::is_float(from)) throw Unsupported{"convert between complex and real"};
     const DType part = to == DType::C64 ? DType::F32 : DType::F64;

@@ -4,8 +4,8 @@
 // XLA reads (or writes) a window per index vector; the core reads single elements by one index operand per data dimension. So a window
 // dimension becomes either a dimension that is copied along (the window is the whole extent), or an index operand `start + position in the
 // window`. A gather clamps the start so that the window fits; the clamp is written out where the window has more than one element. A scatter
-// drops an element whose position is outside (mode Fill): that is the StableHLO specification; XLA's expansion drops the whole window, which
-// is the same thing unless a window of several elements is partly outside, so such windows are accepted only at constant, inside positions.
+// drops what is outside (mode Fill). Of a window that is partly outside XLA drops all of it (as JAX documents, and as programs run): where a
+// window of several elements is not provably inside, its start is moved outside unless all of it fits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,6 +57,47 @@ std::vector<NodeId> HloLowering::index_components(NodeId indices, int64_t vector
     out.push_back(reshape(slice_dim(indices, vector_dim, static_cast<int64_t>(k), static_cast<int64_t>(k) + 1), batch));
   }
   return out;
+}
+
+// Are all elements of x surely in [low, high]? By constants, iota, clamps and views; a bounded look back.
+bool HloLowering::within(NodeId x, int64_t low, int64_t high, int& fuel) const {
+  if (--fuel < 0) return false;
+  const ir::Node& n = b.g[x];
+  switch (n.op) {
+    case ir::Op::Const: {
+      const auto v = integer_value(x);
+      return v && *v >= low && *v <= high && n.dtype != DType::U64;
+    }
+    case ir::Op::Iota: return low <= 0 && n.shape[n.a[0]] - 1 <= high && ir::int_bits(n.dtype) >= 32 && n.shape[n.a[0]] <= (int64_t{1} << 31);
+    case ir::Op::Transpose:
+    case ir::Op::Reshape:
+    case ir::Op::Slice:
+    case ir::Op::Reverse:
+    case ir::Op::Broadcast:
+    case ir::Op::DynamicSlice: return within(n.in[0], low, high, fuel);
+    case ir::Op::Concat:
+      return std::all_of(n.in.begin(), n.in.end(), [&](NodeId k) { return within(k, low, high, fuel); });
+    case ir::Op::Map:
+      if (n.fn == Fn::Max || n.fn == Fn::Min) {  // one operand bounds one side; the other side needs all
+        const bool max = n.fn == Fn::Max;
+        constexpr int64_t kFar = int64_t{1} << 62;
+        const bool one = std::any_of(n.in.begin(), n.in.end(), [&](NodeId k) { return within(k, max ? low : -kFar, max ? kFar : high, fuel); });
+        return one && std::all_of(n.in.begin(), n.in.end(), [&](NodeId k) { return within(k, max ? -kFar : low, max ? high : kFar, fuel); });
+      }
+      if (n.fn == Fn::Select) return within(n.in[1], low, high, fuel) && within(n.in[2], low, high, fuel);
+      if (n.fn == Fn::Convert && ir::int_bits(n.dtype) >= 32 && ir::is_int(b.dtype(n.in[0]))) {
+        const int64_t top = ir::is_signed_int(n.dtype) ? 31 : 32;
+        return low >= (ir::is_signed_int(n.dtype) ? -(int64_t{1} << 31) : 0) && high < (int64_t{1} << top) && within(n.in[0], low, high, fuel);
+      }
+      break;
+    default: break;
+  }
+  // Whatever it is, its type bounds it.
+  if (!ir::is_int(n.dtype) || ir::int_bits(n.dtype) > 32) return low <= -(int64_t{1} << 62) && high >= (int64_t{1} << 62);
+  const int bits = ir::int_bits(n.dtype);
+  const int64_t least = ir::is_signed_int(n.dtype) ? -(int64_t{1} << (bits - 1)) : 0;
+  const int64_t most = ir::is_signed_int(n.dtype) ? (int64_t{1} << (bits - 1)) - 1 : (int64_t{1} << bits) - 1;
+  return low <= least && most <= high;
 }
 
 Value HloLowering::gather(const Call& c) {
@@ -237,7 +278,6 @@ Value HloLowering::scatter(const Call& c) {
     if (place < 0) continue;
     const int64_t u = ins.update_window_dims[place];
     copied[d] = component < 0 && update_shape[u] == data_shape[d];
-    if (component >= 0 && update_shape[u] > 1) throw Unsupported{"scatter of windows that may be partly outside of the operand"};
     if (!copied[d]) run.push_back(u);
   }
   std::sort(run.begin(), run.end());
@@ -264,7 +304,17 @@ Value HloLowering::scatter(const Call& c) {
     }
     NodeId index;
     if (component >= 0) {
-      index = broadcast(start[component], run_shape, batch_in_run);  // a window of one element, or none
+      index = broadcast(start[component], run_shape, batch_in_run);
+      const int64_t u = place >= 0 ? ins.update_window_dims[place] : -1;
+      if (u >= 0 && update_shape[u] > 1) {  // a window of several elements
+        const int64_t room = data_shape[d] - update_shape[u];
+        index = b.dtype(index) == DType::U64 ? clamp(index, 0, data_shape[d]) : convert(index, DType::I64);
+        if (int fuel = 200; !within(start[component], 0, room, fuel)) {
+          const NodeId fits = map(Fn::And, {map(Fn::Ge, {index, integer(0)}, DType::Bool), map(Fn::Le, {index, integer(room)}, DType::Bool)}, DType::Bool);
+          index = map(Fn::Select, {fits, index, integer(data_shape[d])}, DType::I64);
+        }
+        index = map(Fn::Add, {index, b.iota(DType::I64, run_shape, position(run, u))}, DType::I64);
+      }
     } else if (place >= 0) {
       index = b.iota(DType::I64, run_shape, position(run, ins.update_window_dims[place]));  // the first elements of the extent
     } else {

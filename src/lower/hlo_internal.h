@@ -132,15 +132,18 @@ class HloLowering {
   std::optional<std::vector<SortKey>> sort_keys(uint32_t computation, size_t operands);
   bool selects_first_extreme(uint32_t computation, ir::Fn& fn); // a select region: ge or le, which keeps the first of equals
   bool order_only(uint32_t computation) const;
+  std::vector<uint8_t> order_keys(uint32_t computation) const;
   std::vector<double> order_samples(uint32_t computation, size_t values) const;
-  bool order_evaluate(uint32_t computation, const std::vector<double>& arguments, std::vector<double>& results) const;
+  bool order_evaluate(uint32_t computation, const std::vector<uint8_t>& keys, const std::vector<double>& arguments, std::vector<double>& v) const;
   template <typename Check>
-  bool order_holds(uint32_t computation, size_t arguments, Check check) const;
+  bool order_holds(uint32_t computation, size_t arguments, Check check, const uint32_t* predicate = nullptr) const;
+  std::optional<ir::Fn> payload_pick(uint32_t computation, size_t components, const std::vector<std::optional<int64_t>>& inits, size_t& guard) const;
   ir::Fn need_reduction(const Call& c, uint32_t computation, size_t component = 0, size_t components = 1);
 
   // --- handlers
   Value elementwise(const Call& c);      // hlo_elementwise.cpp
   Value compare(const Call& c);
+  ir::NodeId total_order(ir::Fn fn, ir::NodeId x, ir::NodeId y);
   Value select(const Call& c);
   Value clamp_op(const Call& c);
   Value convert_op(const Call& c);
@@ -164,10 +167,14 @@ class HloLowering {
   Value dot(const Call& c);
   Value gather(const Call& c);           // hlo_gather_scatter.cpp
   Value scatter(const Call& c);
+  bool within(ir::NodeId x, int64_t low, int64_t high, int& fuel) const;
   std::vector<ir::NodeId> index_components(ir::NodeId indices, int64_t vector_dim, size_t count, ir::Shape& batch);
   Value convolution(const Call& c);      // hlo_conv.cpp
   Value reduce_window(const Call& c);
   Value select_and_scatter(const Call& c);
+  ir::NodeId pick_in_windows(ir::NodeId x, const std::vector<hlo::WindowDim>& window, ir::Fn fn, ir::Shape& counts);
+  ir::NodeId place_of_pick(ir::NodeId pick, const std::vector<hlo::WindowDim>& window, const ir::Shape& counts, size_t dim);
+  std::optional<Value> pick_with_payload(const Call& c, const std::vector<hlo::WindowDim>& window);
   ir::NodeId pad_for_windows(ir::NodeId x, ir::NodeId value, const std::vector<hlo::WindowDim>& window);
   ir::NodeId windows(ir::NodeId x, const std::vector<hlo::WindowDim>& window, std::vector<int64_t>& window_dims);
   Value reduce(const Call& c);           // hlo_reduce.cpp

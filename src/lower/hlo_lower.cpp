@@ -286,6 +286,10 @@ Value HloLowering::opaque(const Call& c, const std::string& reason) {
   bool unique = has_effect(normal_opcode(c.ins.opcode)) || other_attribute(c.ins, "custom_call_has_side_effect") == "true";
   for (uint32_t k : c.ins.called) unique = unique || has_effects(k);
   std::string attrs = attribute_text(c.ins);
+  for (size_t k = 0; k < c.ins.operands.size(); ++k) {  // the core knows one 8-bit float
+    const hlo::Type* t = operand_type(c, k);
+    if (t && !t->float_format.empty()) attrs += fmt::format("operand{}={} ", k, t->float_format);
+  }
   if (!c.ins.called.empty()) {
     const std::string text = computation_text(c.ins.called);
     unique = unique || text.empty();
@@ -383,6 +387,7 @@ std::string HloLowering::attribute_text(const hlo::Instruction& ins) {
   text("backend_config", ins.backend_config);
   text("distribution", ins.distribution);
   text("algorithm", ins.algorithm);
+  if (!ins.type.tuple && !ins.type.float_format.empty()) out += fmt::format("format={} ", ins.type.float_format);
   number("exponent_bits", ins.exponent_bits, 0);
   number("mantissa_bits", ins.mantissa_bits, 0);
   if (ins.literal) {

@@ -7,6 +7,7 @@
 // canonicalised zeros and NaN ...). NaN is not among the samples: a comparison with it is undefined in the arithmetic of the proofs.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "lower/hlo_internal.h"
@@ -102,16 +103,62 @@ Fn HloLowering::need_reduction(const Call&, uint32_t index, size_t component, si
 
 // --- regions that depend on order alone
 
+// XLA writes the total order of floats as an order of integers: key = select(bits < 0, max - or xor - bits, bits), where `bits` are the float's.
+// Marks the parts of that pattern: 1 = bits, 2 = bits with the value flipped, 3 = bits < 0, 4 = key. Keys compare as their floats do; the
+// others may be used for nothing else, and a key may be compared with a key only.
+std::vector<uint8_t> HloLowering::order_keys(uint32_t index) const {
+  const Computation& comp = computation(index);
+  const size_t n = comp.instructions.size();
+  std::vector<uint8_t> part(n);
+  std::vector<uint32_t> bits_of(n);
+  const auto is_constant = [&](uint32_t k, int64_t v) {
+    const Instruction& ins = comp.instructions[k];
+    return ins.opcode == "constant" && ins.literal && ins.literal->size() == 1 && ir::is_int(ins.type.dtype) && ins.literal->front().i == v;
+  };
+  for (uint32_t i = 0; i < n; ++i) {
+    const Instruction& ins = comp.instructions[i];
+    if (ins.type.tuple || !ins.type.shape.empty() || std::any_of(ins.operands.begin(), ins.operands.end(), [&](uint32_t k) { return k >= i; })) continue;
+    const std::string opcode = normal_opcode(ins.opcode);
+    const int width = ir::int_bits(ins.type.dtype);
+    if ((opcode == "bitcast-convert" || opcode == "bitcast") && ins.operands.size() == 1 && ir::is_signed_int(ins.type.dtype)) {
+      const hlo::Type& from = comp.instructions[ins.operands[0]].type;
+      const bool fits = (from.dtype == DType::F32 && width == 32) || (from.dtype == DType::F64 && width == 64) ||
+                        ((from.dtype == DType::F16 || from.dtype == DType::BF16) && width == 16);
+      if (is_scalar(from) && fits) part[i] = 1;
+    } else if (opcode == "xor" && ins.operands.size() == 2 && ir::is_signed_int(ins.type.dtype)) {
+      const int64_t top = width == 64 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (width - 1)) - 1;
+      for (size_t k = 0; k < 2; ++k) {
+        if (part[ins.operands[k]] == 1 && is_constant(ins.operands[1 - k], top)) {
+          part[i] = 2;
+          bits_of[i] = ins.operands[k];
+        }
+      }
+    } else if (opcode == "compare" && ins.operands.size() == 2 && part[ins.operands[0]] == 1 && is_constant(ins.operands[1], 0) && ins.direction == "LT") {
+      part[i] = 3;
+      bits_of[i] = ins.operands[0];
+    } else if (opcode == "select" && ins.operands.size() == 3 && part[ins.operands[0]] == 3 && part[ins.operands[1]] == 2 && part[ins.operands[2]] == 1 &&
+               bits_of[ins.operands[0]] == ins.operands[2] && bits_of[ins.operands[1]] == ins.operands[2]) {
+      part[i] = 4;
+    }
+  }
+  return part;
+}
+
 bool HloLowering::order_only(uint32_t index) const {
   const Computation& comp = computation(index);
   if (comp.instructions.size() > kMaxRegion || comp.root >= comp.instructions.size()) return false;
   static const std::set<std::string> allowed{"parameter", "constant", "compare", "select", "and", "or", "xor", "not", "maximum", "minimum", "tuple"};
+  const std::vector<uint8_t> part = order_keys(index);
   for (size_t i = 0; i < comp.instructions.size(); ++i) {
     const Instruction& ins = comp.instructions[i];
     const std::string opcode = normal_opcode(ins.opcode);
     for (uint32_t k : ins.operands) {
       if (k >= i) return false;
     }
+    const auto reads = [&](uint8_t what) { return std::any_of(ins.operands.begin(), ins.operands.end(), [&](uint32_t k) { return part[k] == what; }); };
+    if (part[i] != 0) continue;
+    if (reads(1) || reads(2) || reads(3)) return false;
+    if (reads(4) && (opcode != "compare" || part[ins.operands[0]] != 4 || part[ins.operands[1]] != 4)) return false;
     if (passes(comp, ins, opcode)) continue;
     if (!allowed.count(opcode)) return false;
     if (opcode == "tuple") {
@@ -158,14 +205,17 @@ std::vector<double> HloLowering::order_samples(uint32_t index, size_t values) co
   return out;
 }
 
-bool HloLowering::order_evaluate(uint32_t index, const std::vector<double>& arguments, std::vector<double>& results) const {
+// The value of every instruction, in `v`.
+bool HloLowering::order_evaluate(uint32_t index, const std::vector<uint8_t>& part, const std::vector<double>& arguments, std::vector<double>& v) const {
   const Computation& comp = computation(index);
-  std::vector<double> v(comp.instructions.size());
+  v.assign(comp.instructions.size(), 0);
   for (size_t i = 0; i < comp.instructions.size(); ++i) {
     const Instruction& ins = comp.instructions[i];
     const auto x = [&](size_t k) { return v[ins.operands[k]]; };
     const std::string& opcode = ins.opcode;
-    if (opcode == "parameter") {
+    if (part[i] != 0) {
+      v[i] = part[i] == 4 ? x(2) : x(0);  // the float itself; what lies between is not looked at
+    } else if (opcode == "parameter") {
       if (ins.parameter_number < 0 || ins.parameter_number >= static_cast<int64_t>(arguments.size())) return false;
       v[i] = arguments[static_cast<size_t>(ins.parameter_number)];
     } else if (opcode == "constant") {
@@ -201,23 +251,25 @@ bool HloLowering::order_evaluate(uint32_t index, const std::vector<double>& argu
       v[i] = x(0);  // order_only() let nothing else through
     }
   }
-  results.clear();
-  const Instruction& root = comp.instructions[comp.root];
-  if (root.opcode == "tuple") {
-    for (uint32_t k : root.operands) results.push_back(v[k]);
-  } else {
-    results.push_back(v[comp.root]);
-  }
   return true;
 }
 
+// Does check(arguments, results) hold for every order of the arguments? The results are the root's, or of `predicate` alone.
 template <typename Check>
-bool HloLowering::order_holds(uint32_t index, size_t arguments, Check check) const {
+bool HloLowering::order_holds(uint32_t index, size_t arguments, Check check, const uint32_t* predicate) const {
   const Computation& comp = computation(index);
   if (comp.parameters.size() != arguments || arguments == 0 || !order_only(index)) return false;
+  const std::vector<uint8_t> keys = order_keys(index);
+  std::vector<uint32_t> wanted{predicate ? *predicate : comp.root};
+  if (!predicate && comp.instructions[comp.root].opcode == "tuple") wanted = comp.instructions[comp.root].operands;
   // Only parameters that are read: a sort carries operands that its comparator ignores.
-  std::set<uint32_t> read{comp.root};
-  for (const Instruction& ins : comp.instructions) read.insert(ins.operands.begin(), ins.operands.end());
+  std::set<uint32_t> read(wanted.begin(), wanted.end());
+  for (uint32_t k = static_cast<uint32_t>(comp.instructions.size()); k-- > 0;) {
+    if (read.count(k)) read.insert(comp.instructions[k].operands.begin(), comp.instructions[k].operands.end());
+  }
+  for (uint32_t k : wanted) {
+    if (keys[k] != 0) return false;
+  }
   const auto used = std::count_if(comp.parameters.begin(), comp.parameters.end(), [&](uint32_t p) { return read.count(p) != 0; });
   const std::vector<double> samples = order_samples(index, static_cast<size_t>(used) + 1);
   std::vector<std::vector<double>> choices;
@@ -225,9 +277,9 @@ bool HloLowering::order_holds(uint32_t index, size_t arguments, Check check) con
   for (uint32_t p : comp.parameters) {
     if (p >= comp.instructions.size()) return false;
     if (!read.count(p)) {
-      // Its value must not matter to `check` either: two different ones are tried with everything else.
-      choices.push_back({samples.front(), samples.back()});
-      total *= 2;
+      // Its value must not matter to `check` either: two different ones are tried, where there are few.
+      choices.push_back(arguments <= 8 ? std::vector<double>{samples.front(), samples.back()} : std::vector<double>{samples.front()});
+      total *= choices.back().size();
       continue;
     }
     choices.push_back(comp.instructions[p].type.dtype == DType::Bool ? std::vector<double>{0, 1} : samples);
@@ -235,10 +287,12 @@ bool HloLowering::order_holds(uint32_t index, size_t arguments, Check check) con
     if (total > kMaxSamples) return false;
   }
   std::vector<size_t> at(arguments);
-  std::vector<double> v(arguments), out;
+  std::vector<double> v(arguments), values, out(wanted.size());
   while (true) {
     for (size_t k = 0; k < arguments; ++k) v[k] = choices[k][at[k]];
-    if (!order_evaluate(index, v, out) || !check(v, out)) return false;
+    if (!order_evaluate(index, keys, v, values)) return false;
+    for (size_t k = 0; k < wanted.size(); ++k) out[k] = values[wanted[k]];
+    if (!check(v, out)) return false;
     size_t k = 0;
     while (k < arguments && ++at[k] == choices[k].size()) at[k++] = 0;
     if (k == arguments) return true;
@@ -271,6 +325,41 @@ bool HloLowering::selects_first_extreme(uint32_t index, Fn& fn) {
     }
   }
   return false;
+}
+
+// A region that takes all of one side or all of the other: tuple(select(p, left_0, right_0), select(p, left_1, right_1), ...), where p keeps
+// the left one if its component 0 is no less (Max) or no greater (Min), but never one whose component `guard` is the initial value
+// (negative; the components themselves are not). This is how XLA expands select-and-scatter.
+std::optional<Fn> HloLowering::payload_pick(uint32_t index, size_t components, const std::vector<std::optional<int64_t>>& inits, size_t& guard) const {
+  const Computation& comp = computation(index);
+  if (comp.parameters.size() != 2 * components || comp.root >= comp.instructions.size()) return std::nullopt;
+  const Instruction& root = comp.instructions[comp.root];
+  if (root.opcode != "tuple" || root.operands.size() != components || components == 0) return std::nullopt;
+  std::optional<uint32_t> predicate;
+  for (size_t k = 0; k < components; ++k) {
+    const Instruction& ins = comp.instructions[root.operands[k]];
+    if (ins.opcode != "select" || ins.operands.size() != 3) return std::nullopt;
+    const Instruction &left = comp.instructions[ins.operands[1]], &right = comp.instructions[ins.operands[2]];
+    const bool straight = left.opcode == "parameter" && right.opcode == "parameter" && left.parameter_number == static_cast<int64_t>(k) &&
+                          right.parameter_number == static_cast<int64_t>(components + k);
+    if (!straight || (predicate && *predicate != ins.operands[0])) return std::nullopt;
+    predicate = ins.operands[0];
+  }
+  for (guard = 1; guard < components; ++guard) {
+    if (!inits[guard] || *inits[guard] >= 0) continue;
+    const double none = static_cast<double>(*inits[guard]);
+    for (Fn fn : {Fn::Max, Fn::Min}) {
+      const auto check = [&](const std::vector<double>& v, const std::vector<double>& out) {
+        const double left = v[guard], right = v[components + guard];
+        const bool real_left = left >= 0, real_right = right >= 0;
+        if ((!real_left && left != none) || (!real_right && right != none) || (!real_left && !real_right)) return true;  // does not occur
+        const bool keep = real_left && (!real_right || (fn == Fn::Max ? v[0] >= v[components] : v[0] <= v[components]));
+        return (out[0] != 0) == keep;
+      };
+      if (order_holds(index, 2 * components, check, &*predicate)) return fn;
+    }
+  }
+  return std::nullopt;
 }
 
 // The comparator of a sort as keys in order of importance: one, or two (lexicographic).
