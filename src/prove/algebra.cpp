@@ -183,7 +183,58 @@ std::pair<int64_t, int64_t> Algebra::range(const Poly& p, const Ext& ctx) const 
   return {clamp_inf(lo), clamp_inf(hi)};
 }
 
-Known Algebra::known(const Term& t, const Ext& ctx) const {
+// A node is canonical on the largest range of its variables; the context may know more of the part it reads.
+Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
+  const Node& node = nodes_[f.node];
+  Known n = node.known;
+  if (f.node == iota()) {
+    auto [lo, hi] = row_range(f.map.data(), ctx);
+    n.nonneg = lo >= 0;
+    n.nonzero = lo > 0 || hi < 0;
+    return n;
+  }
+  if ((n.finite && n.nonzero) || depth > 5) return n;
+  const bool worth = node.kind == Kind::Sum || (node.kind == Kind::Fn && (node.fn == ir::Fn::Log || node.fn == ir::Fn::Exp || node.fn == ir::Fn::Max)) ||
+                     (node.kind == Kind::Red && (node.fn == ir::Fn::Add || node.fn == ir::Fn::Max) && !node.known.boolean);
+  if (!worth) return n;
+  // The node, restricted to what the context reads: its own variables run over the rows' ranges (shifted to 0).
+  Node part = node;
+  Sub s;
+  s.width = static_cast<int>(node.dims.size()) + 1;
+  bool smaller = false;
+  for (size_t r = 0; r < node.dims.size(); ++r) {
+    auto [lo, hi] = row_range(&f.map[r * (ctx.size() + 1)], ctx);
+    if (lo <= kNegInf || hi >= kPosInf) return n;
+    smaller |= node.dims[r] == kUnbounded || hi - lo + 1 < node.dims[r];
+    part.dims[r] = hi - lo + 1;
+    Row row(s.width, 0);
+    row[r] = 1;
+    row[s.width - 1] = lo;
+    s.rows.push_back(std::move(row));
+  }
+  if (!smaller) return n;
+  const int bound = node.num_bound();
+  for (Poly& p : part.args) {
+    for (Term& t : p) {
+      for (Factor& g : t.f) {
+        const size_t w = node.dims.size() + bound + 1;
+        for (size_t d = 0; d < g.map.size() / w; ++d) {
+          for (size_t v = 0; v < node.dims.size(); ++v) g.map[d * w + w - 1] += g.map[d * w + v] * s.rows[v].back();
+        }
+      }
+    }
+  }
+  const Known k = compute_known(part, depth + 1);
+  n.finite |= k.finite;
+  n.no_pos_inf |= k.no_pos_inf;
+  n.nonneg |= k.nonneg;
+  n.nonzero |= k.nonzero;
+  n.lo = std::max(n.lo, k.lo);
+  n.hi = std::min(n.hi, k.hi);
+  return n;
+}
+
+Known Algebra::known(const Term& t, const Ext& ctx, int depth) const {
   Known k;
   k.finite = k.no_pos_inf = true;
   k.nonneg = !t.coef.negative();
@@ -192,12 +243,7 @@ Known Algebra::known(const Term& t, const Ext& ctx) const {
   k.boolean = t.coef.is_one();
   bool inf_possible = false;
   for (const Factor& f : t.f) {
-    Known n = nodes_[f.node].known;
-    if (f.node == iota()) {
-      auto [lo, hi] = row_range(f.map.data(), ctx);
-      n.nonneg = lo >= 0;
-      n.nonzero = lo > 0 || hi < 0;
-    }
+    const Known n = known(f, ctx, depth);
     const bool even = f.exp.is_integer() && f.exp.num() % 2 == 0;
     const bool fractional = !f.exp.is_integer();
     bool finite = n.finite;
@@ -211,24 +257,24 @@ Known Algebra::known(const Term& t, const Ext& ctx) const {
     k.boolean &= n.boolean;
   }
   k.no_pos_inf = k.finite;
-  if (inf_possible && t.f.size() == 1 && t.f[0].exp.is_one() && t.coef.positive()) k.no_pos_inf = nodes_[t.f[0].node].known.no_pos_inf;
+  if (inf_possible && t.f.size() == 1 && t.f[0].exp.is_one() && t.coef.positive()) k.no_pos_inf = known(t.f[0], ctx, depth).no_pos_inf;
   if (inf_possible && t.f.size() == 1 && t.f[0].node == inf() && t.coef.negative()) k.no_pos_inf = true;
   return k;
 }
 
-Known Algebra::known(const Poly& p, const Ext& ctx) const {
+Known Algebra::known(const Poly& p, const Ext& ctx, int depth) const {
   Known k;
   k.finite = k.no_pos_inf = k.nonneg = k.integer = true;
   bool some_positive = false;
   for (const Term& t : p) {
-    const Known one = known(t, ctx);
+    const Known one = known(t, ctx, depth);
     k.finite &= one.finite;
     k.no_pos_inf &= one.no_pos_inf;
     k.nonneg &= one.nonneg;
     k.integer &= one.integer;
     some_positive |= one.positive();
   }
-  k.nonzero = p.size() == 1 ? known(p[0], ctx).nonzero : (k.nonneg && some_positive);
+  k.nonzero = p.size() == 1 ? known(p[0], ctx, depth).nonzero : (k.nonneg && some_positive);
   if (k.integer) {
     std::tie(k.lo, k.hi) = range(p, ctx);
     if (k.lo >= 0) k.nonneg = true;
@@ -312,7 +358,7 @@ bool Algebra::combine_factors(Term& t, const Ext& ctx) {
       ++i;
       continue;
     }
-    const Known& k = nodes_[x.node].known;
+    const Known k = known(x, ctx);
     const bool same_sign = x.exp.positive() == y.exp.positive();
     const bool integers = x.exp.is_integer() && y.exp.is_integer();
     const bool ok = k.positive() || (same_sign && (integers || k.nonneg)) || (integers && k.nonzero && k.finite);
@@ -386,7 +432,8 @@ Poly Algebra::scale(Poly a, const Rat& c) {
     for (Term& t : a) {
       Term g{0, {}};
       for (Factor& f : t.f) {
-        if (!nodes_[f.node].known.finite || f.exp.negative()) g.f.push_back(std::move(f));
+        const Known k = nodes_[f.node].known;
+        if (!k.finite || (f.exp.negative() && !k.nonzero)) g.f.push_back(std::move(f));
       }
       if (!g.f.empty()) guards.push_back(std::move(g));
     }
@@ -548,7 +595,8 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx) {
   std::vector<Factor> content;
   for (const Term& t : p) {
     for (const Factor& f : t.f) {
-      if (!nodes_[f.node].known.positive() || !nodes_[f.node].known.finite) continue;
+      const Known fk = known(f, ctx);
+      if (!fk.positive() || !fk.finite) continue;
       bool seen = false;
       for (const Factor& c : content) seen |= c.node == f.node && c.map == f.map;
       if (seen) continue;
@@ -651,7 +699,7 @@ Poly Algebra::pow(const Poly& a, const Rat& e, const Ext& ctx) {
   }
   for (const Factor& f : t.f) {
     const bool even = f.exp.is_integer() && f.exp.num() % 2 == 0;
-    if (nodes_[f.node].known.nonneg) {
+    if (known(f, ctx).nonneg) {
       out.f.push_back(Factor{f.node, f.exp * e, f.map});
     } else if (even) {
       Poly abs = apply(ir::Fn::Abs, {make_term(Term{1, {Factor{f.node, 1, f.map}}}, ctx)}, ir::DType::F32, ir::DType::F32, ctx);
@@ -780,9 +828,9 @@ bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx) {
   Poly d = add(a, scale(b, -1), ctx);
   for (const Term& t : d) {
     if (!t.coef.is_zero()) return false;
-    // A guard: harmless if b has the same one, or the very monomial (undefined there, too).
-    bool excused = false;
-    for (const Term& o : b) excused |= same_monomial(o, t);
+    // A guard: harmless if it is finite here, or if b is undefined there, too (all its factors stand in one term of b).
+    bool excused = known(t, ctx).finite;
+    for (const Term& o : b) excused |= std::includes(o.f.begin(), o.f.end(), t.f.begin(), t.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
     if (!excused) return false;
   }
   return true;

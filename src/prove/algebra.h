@@ -34,6 +34,7 @@ struct Node {
   std::shared_ptr<const std::vector<Cell>> cells;          // Grid
   Known known;
   bool flat = false;                 // Red: deep form
+  Ext bound;                         // Red: how far each bound variable could run with all accesses in bounds
   Ext result;                        // Whole: dimensions of the result, after the parallel ones in dims
   int num_bound() const { return static_cast<int>(box.size() / 2); }
 };
@@ -89,9 +90,12 @@ class Algebra {
   Term as_term(const Poly& p, const Ext& ctx);
 
   std::optional<Rat> as_constant(const Poly& p) const;
-  Known known(const Poly& p, const Ext& ctx) const;
-  Known known(const Term& t, const Ext& ctx) const;
+  Known known(const Poly& p, const Ext& ctx, int depth = 0) const;
+  Known known(const Term& t, const Ext& ctx, int depth = 0) const;
+  Known known(const Factor& f, const Ext& ctx, int depth = 0) const;
   std::pair<int64_t, int64_t> range(const Poly& p, const Ext& ctx) const;       // bounds of an integer poly
+  // The same by cases of the brackets in p (masked indices).
+  std::pair<int64_t, int64_t> range_by_cases(const Poly& p, const Ext& ctx, std::vector<Factor> guards = {}, int depth = 0);
   bool equal(const Poly& a, const Poly& b, const Ext& ctx);
 
   // --- deep form: names unfolded, sums of sums flattened (L-20), within a limit. Used where the ordinary forms differ.
@@ -126,13 +130,14 @@ class Algebra {
   bool join_brackets(Poly& p, const Ext& ctx);
   void collect_iota(Poly& p, const Ext& ctx);
   Poly reduce_term(const Term& t, const Ext& ctx, int bound);
+  Factor widen(Factor red, const Ext& ctx);                     // L-27: the box grows where brackets make the summand 0
   Poly reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound);
   Poly exp(const Poly& a, const Ext& ctx);
   Poly log(const Poly& a, const Ext& ctx);
   Poly extreme(ir::Fn fn, const std::vector<Poly>& args, const Ext& ctx);
   Poly int_divide(ir::Fn fn, const Poly& a, const Poly& b, const Ext& ctx);
   Poly make_fn(ir::Fn fn, std::vector<Poly> args, const Ext& ctx, ir::DType from, ir::DType to);
-  Known compute_known(const Node& n) const;
+  Known compute_known(const Node& n, int depth = 0) const;
   Poly take_factor(const Factor& f, const Ext& ctx_u, const Poly& e, const Ext& ctx);
   Poly reindex(const Poly& p, const Ext& from, const Poly& e, const Ext& ctx);
   bool fixed_extreme(const Node& n) const;

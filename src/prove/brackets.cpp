@@ -234,20 +234,8 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
       }
       if (q != 1) continue;
       Poly data = subst(n.args[0], s, wide);
-      // Ranges under the guards.
-      Poly e = args[0];
-      auto [lo, hi] = range(e, ctx);
-      for (const Factor& g : guards) {
-        const int64_t gl = nodes_[g.node].lo, gh = nodes_[g.node].hi;
-        const Poly ge = arg_at(nodes_[g.node], g, 0, ctx);
-        for (int64_t sgn : {1, -1}) {
-          const auto [dl, dh] = range(add(e, scale(ge, -sgn), ctx), ctx);
-          if (dl == kNegInf || dh == kPosInf) continue;
-          const int64_t l = sgn > 0 ? gl : (gh == kPosInf ? kNegInf : -(gh - 1)), h = sgn > 0 ? (gh == kPosInf ? kPosInf : gh - 1) : (gl == kNegInf ? kPosInf : -gl);
-          if (l > kNegInf) lo = std::max(lo, l + dl);
-          if (h < kPosInf) hi = std::min(hi, h + dh);
-        }
-      }
+      const Poly e = args[0];
+      const auto [lo, hi] = range_by_cases(e, ctx, guards);
       const bool in_range = lo >= 0 && hi < n.inner[0][0];
       if (!rewritten && !in_range) continue;
       again = in_range ? reindex(data, wide, e, ctx) : take(data, wide, e, ctx);
@@ -474,8 +462,50 @@ Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx
 
 // --- reading by index ----------------------------------------------------------------------------------------------------------
 
+std::pair<int64_t, int64_t> Algebra::range_by_cases(const Poly& p, const Ext& ctx, std::vector<Factor> guards, int depth) {
+  auto [lo, hi] = range(p, ctx);
+  // What the guards say: p = +-e + d.
+  for (const Factor& g : guards) {
+    const int64_t gl = nodes_[g.node].lo, gh = nodes_[g.node].hi;
+    const Poly ge = arg_at(nodes_[g.node], g, 0, ctx);
+    for (int64_t sgn : {1, -1}) {
+      const auto [dl, dh] = range(add(p, scale(ge, -sgn), ctx), ctx);
+      if (dl == kNegInf || dh == kPosInf) continue;
+      const int64_t l = sgn > 0 ? gl : (gh == kPosInf ? kNegInf : -(gh - 1)), h = sgn > 0 ? (gh == kPosInf ? kPosInf : gh - 1) : (gl == kNegInf ? kPosInf : -gl);
+      if (l > kNegInf) lo = std::max(lo, l + dl);
+      if (h < kPosInf) hi = std::min(hi, h + dh);
+    }
+  }
+  if (depth > 3) return {lo, hi};
+  for (const Term& t : p) {
+    for (const Factor& f : t.f) {
+      if (nodes_[f.node].kind != Kind::Bracket) continue;
+      Poly on, off;
+      for (const Term& u : p) {
+        Term v{u.coef, {}};
+        bool has = false;
+        for (const Factor& g : u.f) {
+          if (g == f) {
+            has = true;
+          } else {
+            v.f.push_back(g);
+          }
+        }
+        on = add(std::move(on), {v}, ctx);
+        if (!has) off = add(std::move(off), {u}, ctx);
+      }
+      std::vector<Factor> more = guards;
+      more.push_back(f);
+      const auto a = range_by_cases(on, ctx, std::move(more), depth + 1), b = range_by_cases(off, ctx, guards, depth + 1);
+      if (a.first > a.second) return {std::max(lo, b.first), std::min(hi, b.second)};   // the case cannot occur
+      return {std::max(lo, std::min(a.first, b.first)), std::min(hi, std::max(a.second, b.second))};
+    }
+  }
+  return {lo, hi};
+}
+
 Poly Algebra::take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx) {
-  const auto [lo, hi] = range(e, ctx);
+  const auto [lo, hi] = range_by_cases(e, ctx);
   if (lo >= 0 && hi < ctx_u.back()) return reindex(data, ctx_u, e, ctx);
   // Not known to be in range: the reading keeps its own extent (it is undefined outside), and is not merged with wider ones.
   Poly out;

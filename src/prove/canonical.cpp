@@ -441,6 +441,7 @@ class Canonicalizer {
   }
 
   Nid lookup(const std::vector<int64_t>& bound_extents) {
+    spec_.bound = bound_extents;
     std::vector<int64_t> key;
     key.reserve(64);
     key.push_back(static_cast<int64_t>(spec_.kind));
@@ -509,9 +510,65 @@ size_t Algebra::KeyHash::operator()(const std::vector<int64_t>& key) const {
 Factor Algebra::intern(Node spec, const Ext& ctx) {
   if (nodes_.size() > 4'000'000) throw Overflow("too many distinct terms");
   ++applications;
-  Factor f = Canonicalizer(*this, spec, ctx).run();
+  // A row that is constant in a dimension of several places is a variable that the context has fixed (L-28): a shard of one row and a
+  // whole tensor have the same operators. Equal constants in equally long dimensions are one variable.
+  const size_t free = ctx.size(), bound = spec.box.size() / 2;
+  std::vector<std::pair<int64_t, int64_t>> fixed;   // constant, extent
+  for (size_t a = 0; a < spec.args.size(); ++a) {
+    const size_t width = free + bound + (spec.inner.empty() ? 0 : spec.inner[a].size()) + 1;
+    for (const Term& t : spec.args[a]) {
+      for (const Factor& f : t.f) {
+        const Node& n = nodes_[f.node];
+        for (size_t r = 0; r < n.dims.size(); ++r) {
+          if (n.dims[r] == kUnbounded || n.dims[r] == 1) continue;
+          bool constant = true;
+          for (size_t v = 0; v + 1 < width; ++v) constant &= f.map[r * width + v] == 0;
+          const std::pair key{f.map[r * width + width - 1], n.dims[r]};
+          if (constant && std::find(fixed.begin(), fixed.end(), key) == fixed.end()) fixed.push_back(key);
+        }
+      }
+    }
+  }
+  if (fixed.empty()) {
+    Factor f = Canonicalizer(*this, spec, ctx).run();
+    f.node = find(f.node);
+    return f;
+  }
+  Ext wide = ctx;
+  for (const auto& [c, n] : fixed) wide.push_back(n);
+  for (size_t a = 0; a < spec.args.size(); ++a) {
+    const size_t rest = bound + (spec.inner.empty() ? 0 : spec.inner[a].size());
+    const size_t width = free + rest + 1;
+    for (Term& t : spec.args[a]) {
+      for (Factor& f : t.f) {
+        const Node& n = nodes_[f.node];
+        std::vector<int64_t> map;
+        map.reserve(f.map.size() + n.dims.size() * fixed.size());
+        for (size_t r = 0; r < n.dims.size(); ++r) {
+          const int64_t* row = &f.map[r * width];
+          bool constant = n.dims[r] != kUnbounded && n.dims[r] != 1;
+          for (size_t v = 0; v + 1 < width; ++v) constant &= row[v] == 0;
+          map.insert(map.end(), row, row + free);
+          for (const auto& [c, e] : fixed) map.push_back(constant && row[width - 1] == c && n.dims[r] == e ? 1 : 0);
+          map.insert(map.end(), row + free, row + free + rest);
+          map.push_back(constant ? 0 : row[width - 1]);
+        }
+        f.map = std::move(map);
+      }
+    }
+  }
+  Factor f = Canonicalizer(*this, spec, wide).run();
   f.node = find(f.node);
-  return f;
+  // Read it at the constants.
+  Factor out{f.node, f.exp, {}};
+  const size_t w = wide.size() + 1;
+  for (size_t r = 0; r < f.map.size() / w; ++r) {
+    int64_t c = f.map[r * w + w - 1];
+    for (size_t k = 0; k < fixed.size(); ++k) c += f.map[r * w + free + k] * fixed[k].first;
+    out.map.insert(out.map.end(), f.map.begin() + static_cast<std::ptrdiff_t>(r * w), f.map.begin() + static_cast<std::ptrdiff_t>(r * w + free));
+    out.map.push_back(c);
+  }
+  return out;
 }
 
 }  // namespace shardproof::prove

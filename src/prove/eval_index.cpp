@@ -27,7 +27,7 @@ Row unit(size_t width, size_t at) {
 // The index as it is used: in range by what is known, or made so as the mode says; else a function of its own, so that an access
 // that may be undefined never meets one that is not.
 Poly Evaluator::checked_index(const Poly& e, int64_t extent, ir::IndexMode mode, const Ext& ctx) {
-  const auto [lo, hi] = algebra.range(e, ctx);
+  const auto [lo, hi] = algebra.range_by_cases(e, ctx);
   if (lo >= 0 && hi < extent) return e;
   switch (mode) {
     case ir::IndexMode::Clamp:
@@ -194,15 +194,13 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
     for (size_t d = 0; d < n.shape.size(); ++d) {
       if (n.a[d] >= 0) continue;
       const Poly& raw = r.poly[2 + static_cast<size_t>(-n.a[d] - 1)];
-      const auto [lo, hi] = algebra.range(raw, r.ext);
+      const auto [lo, hi] = algebra.range_by_cases(raw, r.ext);
       Poly e = raw;
       if (!(lo >= 0 && hi < n.shape[d])) {
         if (n.mode == ir::IndexMode::Wrap && lo >= -n.shape[d] && hi < n.shape[d]) {
           e = checked_index(raw, n.shape[d], n.mode, r.ext);
         } else if (n.mode != ir::IndexMode::Fill) {
           // Outside the range the result is undefined: only the same index into the same extent is the same operator.
-          e = algebra.apply(Fn::Convert, {raw}, DType::Invalid, DType::I64, r.ext);
-          (void)0;
           throw Overflow("scatter with an index that is not known to be in range (state it as a fact)");
         }
       }

@@ -82,7 +82,10 @@ Poly Algebra::log(const Poly& a, const Ext& ctx) {
   }
   const Term t = a[0];
   bool positive = t.coef.positive();
-  for (const Factor& f : t.f) positive &= nodes_[f.node].known.positive() && nodes_[f.node].known.finite;
+  for (const Factor& f : t.f) {
+    const Known k = known(f, ctx);
+    positive &= k.positive() && k.finite;
+  }
   if (!positive && t.coef.positive() && !t.f.empty()) {
     // Factors known to be positive leave; the rest stays inside.
     Term inside{1, {}};
@@ -90,7 +93,8 @@ Poly Algebra::log(const Poly& a, const Ext& ctx) {
     if (!t.coef.is_one()) out = make_fn(Fn::Log, {constant(t.coef)}, ctx, DType::F32, DType::F32);
     bool any = false;
     for (const Factor& f : t.f) {
-      if (nodes_[f.node].known.positive() && nodes_[f.node].known.finite) {
+      const Known fk = known(f, ctx);
+      if (fk.positive() && fk.finite) {
         out = add(std::move(out), log({Term{1, {f}}}, ctx), ctx);
         any = true;
       } else {
@@ -238,7 +242,7 @@ Poly Algebra::apply(Fn fn, const std::vector<Poly>& args, DType from, DType to, 
         Term t{a[0].coef.negative() ? -a[0].coef : a[0].coef, {}};
         for (const Factor& f : a[0].f) {
           const bool even = f.exp.is_integer() && f.exp.num() % 2 == 0;
-          if (nodes_[f.node].known.nonneg || even) {
+          if (known(f, ctx).nonneg || even) {
             t.f.push_back(f);
           } else {
             Poly g = make_fn(Fn::Abs, {{Term{1, {Factor{f.node, 1, f.map}}}}}, ctx, from, integer ? to : DType::F32);
@@ -318,17 +322,17 @@ Poly Algebra::apply(Fn fn, const std::vector<Poly>& args, DType from, DType to, 
   }
 }
 
-Known Algebra::compute_known(const Node& n) const {
+Known Algebra::compute_known(const Node& n, int depth) const {
   Known k;
   // Ranges of the node's own variables; bound and inner ones from their boxes.
   auto context = [&](size_t arg) {
     Ext ext = n.dims;
     if (n.kind == Kind::Take || n.kind == Kind::Whole) ext.resize(n.dims.size() - n.result.size());
-    for (int b = 0; b < n.num_bound(); ++b) ext.push_back(kUnbounded);
+    for (int b = 0; b < n.num_bound(); ++b) ext.push_back(n.box[2 * b] >= 0 ? n.box[2 * b + 1] : kUnbounded);
     if (!n.inner.empty()) ext.insert(ext.end(), n.inner[arg].begin(), n.inner[arg].end());
     return ext;
   };
-  auto arg = [&](size_t i) { return known(n.args[i], context(i)); };
+  auto arg = [&](size_t i) { return known(n.args[i], context(i), depth); };
   switch (n.kind) {
     case Kind::Sum: return arg(0);
     case Kind::Bracket:

@@ -247,10 +247,65 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound) {
     const Rat c = body.coef;
     body.coef = 1;
     n.args.push_back({std::move(body)});
-    Term red{c, {intern(std::move(n), outer)}};
+    Term red{c, {widen(intern(std::move(n), outer), outer)}};
     result = mul(result, {std::move(red)}, outer);
   }
   return result;
+}
+
+// L-27: where a bracket of an index form makes every further summand 0, the box takes them in: a block of keys under a causal mask and
+// the whole row are one sum.
+Factor Algebra::widen(Factor red, const Ext& ctx) {
+  const Node n = nodes_[red.node];
+  bool brackets = false;
+  for (const Factor& f : n.args[0][0].f) brackets |= nodes_[f.node].kind == Kind::Bracket;
+  if (!brackets) return red;
+  Node wide = n;
+  bool changed = false;
+  for (int k = 0; k < n.num_bound(); ++k) {
+    if (n.bound[k] == kUnbounded) continue;
+    for (const bool up : {false, true}) {
+      const int64_t from = up ? wide.box[2 * k + 1] : 0, to = up ? n.bound[k] : wide.box[2 * k];
+      if (from >= to) continue;
+      // The summand on the new part, in the context.
+      Node part = wide;
+      part.box[2 * k] = from;
+      part.box[2 * k + 1] = to;
+      Node saved = std::move(nodes_[red.node]);
+      nodes_[red.node] = std::move(part);
+      auto [body, ext] = open_red(red, ctx);
+      nodes_[red.node] = std::move(saved);
+      bool zero = false;
+      for (const Factor& f : body.f) {
+        if (nodes_[f.node].kind != Kind::Bracket) continue;
+        const int64_t lo = nodes_[f.node].lo, hi = nodes_[f.node].hi;
+        bool value = true;
+        if (decide(arg_at(nodes_[f.node], f, 0, ext), lo, hi, ext, value) && !value) zero = true;
+      }
+      // Everything else must be finite there: 0 times it is 0.
+      if (zero) {
+        for (const Factor& f : body.f) zero &= known(Term{1, {f}}, ext).finite;
+      }
+      if (!zero) continue;
+      (up ? wide.box[2 * k + 1] : wide.box[2 * k]) = up ? n.bound[k] : 0;
+      changed = true;
+    }
+  }
+  if (!changed) return red;
+  const Ext own = wide.dims;
+  wide.known = {};
+  Factor f = intern(std::move(wide), own);
+  Factor placed{f.node, red.exp, {}};
+  const size_t w = ctx.size() + 1, ow = own.size() + 1;
+  for (size_t r = 0; r < f.map.size() / ow; ++r) {
+    Row row(w, 0);
+    row[w - 1] = f.map[r * ow + ow - 1];
+    for (size_t v = 0; v < own.size(); ++v) {
+      for (size_t c = 0; c < w; ++c) row[c] += f.map[r * ow + v] * red.map[v * w + c];
+    }
+    placed.map.insert(placed.map.end(), row.begin(), row.end());
+  }
+  return placed;
 }
 
 // --- extremes ----------------------------------------------------------------------------------------------------------------
@@ -671,7 +726,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
         }
         n.args.push_back({std::move(closed)});
         Term whole{common.coef, common.f};
-        whole.f.push_back(intern(std::move(n), ctx));
+        whole.f.push_back(intern(std::move(n), ctx));   // not widened: both boxes must stay what they are
         Term other{common.coef, common.f};
         other.f.push_back(with);
         auto by = [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; };

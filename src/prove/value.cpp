@@ -94,8 +94,23 @@ void split(Lin l, int64_t T, std::vector<Lin>& out) {
   for (size_t j = 0; j < l.k.size(); ++j) {
     if (l.e[j] == 1) continue;
     if (l.k[j] >= T) {
-      if (l.k[j] % T != 0) throw Overflow("reshape of an irregular tensor");
-      continue;
+      if (l.k[j] % T == 0) continue;
+      // Period after which the coefficient is a multiple of T: v = period * q + r, one piece for every r.
+      const int64_t period = T / std::gcd(l.k[j], T), e = l.e[j];
+      if (period > 64) throw Overflow("reshape of an irregular tensor");
+      for (int64_t r = 0; r < std::min(period, e); ++r) {
+        Lin p = l;
+        const int64_t count = (e - r + period - 1) / period;
+        p.c = add_checked(p.c, mul_checked(p.k[j], r));
+        for (Row& o : p.old) {
+          o.back() += o[j] * r;
+          o[j] *= period;
+        }
+        p.k[j] = mul_checked(p.k[j], period);
+        p.e[j] = count;
+        split(std::move(p), T, out);
+      }
+      return;
     }
     low = add_checked(low, mul_checked(l.k[j], l.e[j] - 1));
     if (s == l.k.size() || l.k[j] > l.k[s]) s = j;
