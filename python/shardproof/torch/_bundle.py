@@ -8,6 +8,7 @@ import fnmatch
 import json
 import os
 import pathlib
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -112,9 +113,15 @@ class Composer:
         self._inputs()
         self._outputs()
         self._constants()
-        facts = dict(self.sequential.facts)
-        for fact in facts.values():
-            self.manifest.fact(fact)
+        given = {re.split(r"\W", f.strip())[0] for f in self.facts}
+        for name, fact in self.sequential.facts.items():
+            if name not in given:
+                self.manifest.fact(fact)
+                self.notes.append(
+                    f"{fact}, as the one-device program demands; if labels may be ignored, say so: facts=['{fact} or = -100']"
+                    if "label" in name or "target" in name
+                    else f"{fact}, as the one-device program demands"
+                )
         for fact in self.facts:
             self.manifest.fact(fact)
         for program in (self.sequential, *self.ranks):

@@ -124,6 +124,40 @@ def _recv(tensors: Sequence[torch.Tensor], pg: Any, src: int, tag: int) -> Any:
         _copy(x, _done(_F.irecv(x, dist.get_global_rank(_group(pg), src), tag, _name(pg))))
 
 
+def _fsdp_copy_in(
+    inputs: Sequence[torch.Tensor], output: torch.Tensor, sizes: Sequence[int], numel: int, rank: int
+) -> Any:
+    """FSDP2 packs the parameters of a block into its part of the gathered buffer."""
+    mine = output.narrow(0, numel * rank, numel)
+    for target, source in zip(torch.split(mine, list(sizes)), inputs, strict=True):
+        _copy(target, source)
+    return mine, output
+
+
+def _fsdp_split_out(gathered: torch.Tensor, sizes: Sequence[int], dim: int = 0, *, out: Sequence[torch.Tensor]) -> None:
+    for target, part in zip(out, torch.split(gathered, list(sizes), dim), strict=True):
+        _copy(target, part)
+
+
+def _fsdp_chunk_cat(tensors: Sequence[torch.Tensor], dim: int, chunks: int, *, out: torch.Tensor) -> None:
+    """Row i of the result holds the i-th chunk of every tensor, padded with zeros to equal chunks."""
+    rows = []
+    for x in tensors:
+        if dim != 0:
+            raise CaptureError("FSDP's chunk_cat on a dimension other than 0 is not supported")
+        missing = -x.shape[0] % chunks
+        if missing:
+            x = torch.cat([x, x.new_zeros((missing, *x.shape[1:]))])
+        rows.append(x.reshape(chunks, -1))
+    _copy(out, torch.cat(rows, 1))
+
+
+_FSDP_REWRITES: dict[str, Callable[..., Any]] = {
+    "all_gather_copy_in": _fsdp_copy_in,
+    "split_with_sizes_copy": _fsdp_split_out,
+    "chunk_cat": _fsdp_chunk_cat,
+}
+
 _REWRITES: dict[str, Callable[..., Any]] = {
     "allreduce_": _all_reduce,
     "allreduce_coalesced_": _all_reduce,
@@ -154,6 +188,11 @@ class Rewriter(torch.fx.Interpreter):
                     f"the collective dist.{name.strip('_')} is not supported; use its functional form from torch.distributed._functional_collectives"
                 )
             return _REWRITES[name](*args, **kwargs)
+        if isinstance(target, torch._ops.OpOverload) and target.namespace == "fsdp":
+            name = target._schema.name.split("::")[1]
+            if name not in _FSDP_REWRITES:
+                raise CaptureError(f"FSDP's operator {name} is not supported")
+            return _FSDP_REWRITES[name](*args, **kwargs)
         if isinstance(target, torch._ops.OpOverload) and target.namespace == "_c10d_functional":
             # A group may be given as an object instead of its name.
             args = tuple(_name(a) if isinstance(a, (torch.ScriptObject, dist.ProcessGroup)) else a for a in args)

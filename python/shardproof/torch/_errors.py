@@ -34,7 +34,7 @@ _ADVICE: tuple[tuple[str, str], ...] = (
         "A tensor of another capture is kept in the model (a cache?). Build the model inside the function that you pass, not outside of it.",
     ),
     (
-        r"Cannot copy out of meta tensor|is on device meta|Tensor on device meta|on meta device|device meta|device=meta",
+        r"Cannot copy out of meta tensor|is on device meta|Tensor on device meta|on meta device|device meta|device=meta|cpu and meta|meta and cpu",
         "The model makes tensors that are neither parameters nor buffers, and they are without values on the meta device. Register them as buffers, or build for real with build='cpu'.",
     ),
     (

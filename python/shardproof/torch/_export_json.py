@@ -142,9 +142,8 @@ def write(gm: torch.fx.GraphModule, inputs: Sequence[Any], outputs: Sequence[Any
     graph_inputs, input_specs, nodes, graph_outputs = [], [], [], []
     kinds = {i.name: i for i in inputs}
     for node in gm.graph.nodes:
-        if node.op in ("placeholder", "get_attr"):
-            if isinstance(node.meta.get("val"), torch.Tensor):
-                values[node.name] = _meta(node.meta["val"])
+        if node.op in ("placeholder", "get_attr") and isinstance(node.meta.get("val"), torch.Tensor):
+            values[node.name] = _meta(node.meta["val"])
     for node in gm.graph.nodes:
         if node.op == "placeholder":
             graph_inputs.append({"as_tensor": {"name": node.name}})

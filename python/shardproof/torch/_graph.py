@@ -77,7 +77,7 @@ class _Names:
         other = self.nodes.get(name)
         if other is node:
             return
-        if other is not None:
+        if other:
             spare = next(f"{name}_{i}" for i in range(1, len(self.nodes) + 2) if f"{name}_{i}" not in self.nodes)
             other.name = spare
             self.nodes[spare] = other
@@ -163,15 +163,13 @@ def integer_facts(gm: torch.fx.GraphModule) -> dict[str, str]:
         if node.op != "call_function":
             continue
         if node.target is _ATEN.embedding.default:
-            source, size, ignored = _source(node.args[1]), node.args[0].meta["val"].shape[0], None
+            source, size = _source(node.args[1]), node.args[0].meta["val"].shape[0]
         elif node.target is _ATEN.nll_loss_forward.default:
             source, size = _source(node.args[1]), node.args[0].meta["val"].shape[-1]
-            ignored = node.args[4] if len(node.args) > 4 else -100
         else:
             continue
         if source is not None:
-            name = source.name
-            facts[name] = f"{name} in [0, {size})" if ignored is None else f"{name} in [0, {size}) or = {ignored}"
+            facts[source.name] = f"{source.name} in [0, {size})"
     return facts
 
 
@@ -199,16 +197,14 @@ _MOVES = {
 def _source(node: Any) -> torch.fx.Node | None:
     """The placeholder that an index comes from by mere rearrangement."""
     for _ in range(64):
-        if not isinstance(node, torch.fx.Node):
-            return None
-        if node.op == "placeholder":
-            return node
+        if not isinstance(node, torch.fx.Node) or node.op == "placeholder":
+            return node if isinstance(node, torch.fx.Node) else None
         if node.target is operator.getitem or (
             isinstance(node.target, torch._ops.OpOverload) and node.target._schema.name.split("::")[1] in _MOVES
         ):
             node = node.args[0]
             if isinstance(node, (list, tuple)):
                 node = node[0] if len(node) == 1 else None
-            continue
-        return None
+        else:
+            return None
     return None

@@ -53,11 +53,16 @@ def _forward_frames(texts: list[str]) -> list[traceback.FrameSummary]:
 
 def _choose(summary: traceback.StackSummary) -> list[traceback.FrameSummary]:
     frames = list(summary)
+    # What called the capture is no part of the program.
+    frames = frames[max((i for i, f in enumerate(frames) if f.filename.startswith(_OURS)), default=-1) + 1 :]
     node = torch._C._current_autograd_node()
     if node is not None:
         engine = max((i for i, f in enumerate(frames) if f.filename.endswith(_ENGINE)), default=-1)
         own = [f for f in frames[engine + 1 :] if is_users(f.filename)]
-        frames = own or _forward_frames(node.metadata.get("traceback_", []))
+        if not own:
+            own = _forward_frames(node.metadata.get("traceback_", []))
+            own = own[max((i for i, f in enumerate(own) if f.filename.startswith(_OURS)), default=-1) + 1 :]
+        frames = own
     return [f for f in frames if is_users(f.filename)]
 
 

@@ -194,11 +194,13 @@ class Tracer:
                         self._add(
                             Input(self.namer(f"{fqn}.{key}"), "state", f"{fqn}.{key}", spec), local(parameter.detach())
                         )
-                else:  # the number of steps: the formula at one fixed step is checked
+                else:
                     for i in members:
                         self._fixed_states[i][key] = value
-            if trial.state[probe]:
-                self.notes.append("the optimizer's step is captured at step 3: bias corrections are numbers")
+                    if isinstance(value, torch.Tensor):
+                        self.notes.append(
+                            f"the optimizer's {key} is a number in the captured program: its third step is checked"
+                        )
 
     def _fakes(self) -> list[torch.Tensor]:
         out = []
@@ -303,12 +305,19 @@ class Tracer:
         optimizer = self._optimizer_class(
             [{"params": [parameters[i] for i in members], **options} for options, members in self._groups]
         )
+        numbers: dict[int, float] = {}
         for i, parameter in enumerate(parameters):
             for key, value in self._fixed_states[i].items():
-                optimizer.state[parameter][key] = value.clone() if isinstance(value, torch.Tensor) else value
+                if isinstance(value, torch.Tensor):
+                    stand_in = torch.zeros((), dtype=value.dtype)
+                    numbers[id(stand_in)] = float(value) + (1 if key == "step" else 0)
+                    optimizer.state[parameter][key] = stand_in
+                else:
+                    optimizer.state[parameter][key] = value
         for i, key in self._states:
             optimizer.state[parameters[i]][key] = states[f"{self._parameters[i][0]}.{key}"]
-        optimizer.step()
+        with _known_numbers(numbers):
+            optimizer.step()
 
     def _emit(self, results: list[torch.Tensor], value: torch.Tensor, output: Output) -> None:
         output.spec = value._spec if is_dtensor(value) else None
@@ -348,6 +357,26 @@ def _tracing(fake: FakeTensorMode) -> Iterator[None]:
         stack.enter_context(torch.autograd.set_multithreading_enabled(False))
         stack.enter_context(_locations.recorded())
         yield
+
+
+@contextlib.contextmanager
+def _known_numbers(numbers: dict[int, float]) -> Iterator[None]:
+    """torch.optim reads its step count out of a tensor; a fake tensor has no value, so the reading is answered from `numbers`."""
+    import sys
+
+    modules = [m for n, m in sys.modules.items() if n.startswith("torch.optim") and hasattr(m, "_get_value")]
+    originals = [m._get_value for m in modules]
+
+    def read(x: Any) -> Any:
+        return numbers[id(x)] if id(x) in numbers else originals[0](x)
+
+    for module in modules:
+        module._get_value = read  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        for module, original in zip(modules, originals, strict=True):
+            module._get_value = original  # type: ignore[attr-defined]
 
 
 def _attributes(tensor: torch.Tensor) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -19,9 +19,9 @@ from shardproof.torch._trace import Optimizer, argument_names
 
 # Axes along which a batch is cut unless the caller says otherwise: the names that PyTorch, torchtitan and Megatron use.
 BATCH_AXES = ("dp", "data", "dp_replicate", "dp_shard", "fsdp", "ddp", "hsdp")
-MeshLike = Mapping[str, int] | Sequence[tuple[str, int]]
-Model = torch.nn.Module | Callable[[], torch.nn.Module]
-Parallelize = Callable[..., Any]
+MeshLike: TypeAlias = Mapping[str, int] | Sequence[tuple[str, int]]
+Model: TypeAlias = torch.nn.Module | Callable[[], torch.nn.Module]
+Parallelize: TypeAlias = Callable[..., Any]
 
 
 def capture(

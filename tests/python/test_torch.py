@@ -1,0 +1,278 @@
+# Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+"""Capturing PyTorch programs: what is captured computes what the manifest says, and mistakes show."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import evaluate  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.distributed.tensor import Replicate, Shard  # noqa: E402
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel, parallelize_module  # noqa: E402
+
+import shardproof.torch as sp  # noqa: E402
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(16, 6)
+        self.norm = nn.LayerNorm(6)
+        self.up = nn.Linear(6, 8)
+        self.down = nn.Linear(8, 6)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, tokens: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        h = self.embed(tokens)
+        h = h + self.down(torch.relu(self.up(self.norm(h))))
+        return F.mse_loss(h, target)
+
+
+BATCH = (torch.zeros(4, 5, dtype=torch.int64), torch.zeros(4, 5, 6))
+
+
+def tensor_parallel(model: nn.Module, mesh: Any) -> nn.Module:
+    return parallelize_module(model, mesh["tp"], {"up": ColwiseParallel(), "down": RowwiseParallel()})
+
+
+def differing(capture: sp.Capture) -> set[str]:
+    return {n for n, d in evaluate.compare(capture).items() if d > 1e-4}
+
+
+def test_one_program() -> None:
+    program = sp.capture(Net, BATCH)
+    assert [v.name for v in program.inputs][-2:] == ["tokens", "target"]
+    assert [v.name for v in program.outputs][:2] == ["loss", "grad_embed_weight"]
+    assert "calls" in [v.fqn for v in program.inputs]
+    assert program.facts == {"tokens": "tokens in [0, 16)"}
+    assert "code: h = h + self.down(torch.relu(self.up(self.norm(h))))" in program.graph
+    assert str(pathlib.Path(__file__).parent.parent) not in program.graph  # no path of this machine
+    # Backward operators carry the line of the forward one.
+    before = program.graph.split("threshold_backward")[0]
+    assert "self.down(torch.relu" in before[before.rindex("# File:") :]
+
+
+def test_forward_only() -> None:
+    program = sp.capture(Net, BATCH, backward=False)
+    assert [v.kind for v in program.outputs] == ["value"]
+
+
+def test_tensor_parallel() -> None:
+    capture = sp.capture_pair(Net, tensor_parallel, {"tp": 2}, BATCH)
+    inputs = capture.manifest.to_dict()["inputs"]
+    assert inputs["up_weight"] == "Shard(0)@tp"
+    assert inputs["down_weight"] == "Shard(1)@tp"
+    assert inputs["down_bias"] == "Replicate"
+    assert differing(capture) == set()
+
+
+def test_sequence_parallel_gradients_are_partial() -> None:
+    def parallelize(model: nn.Module, mesh: Any) -> nn.Module:
+        plan = {
+            "embed": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1), use_local_output=False),
+            "norm": SequenceParallel(),
+            "up": ColwiseParallel(input_layouts=Shard(1)),
+            "down": RowwiseParallel(output_layouts=Shard(1), use_local_output=False),
+        }
+        return parallelize_module(model, mesh["tp"], plan)
+
+    def step(model: nn.Module, tokens: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        h = model.embed(tokens)
+        h = h + model.down(torch.relu(model.up(model.norm(h))))
+        return F.mse_loss(h.full_tensor() if hasattr(h, "full_tensor") else h, target)
+
+    tokens, target = torch.zeros(4, 6, dtype=torch.int64), torch.zeros(4, 6, 6)
+    capture = sp.capture_pair(Net, parallelize, {"tp": 2}, (tokens, target), step=step)
+    outputs = capture.manifest.to_dict()["outputs"]
+    assert outputs["grad_norm_weight"]["expect"] == "Partial(sum)@tp"
+    assert differing(capture) == set()
+
+
+def test_fully_sharded_uneven() -> None:
+    from torch.distributed.fsdp import fully_shard
+
+    def parallelize(model: nn.Module, mesh: Any) -> None:
+        fully_shard(model.up, mesh=mesh["dp"])
+        fully_shard(model, mesh=mesh["dp"])
+
+    batch = (torch.zeros(6, 5, dtype=torch.int64), torch.zeros(6, 5, 6))
+    capture = sp.capture_pair(Net, parallelize, {"dp": 3}, batch)
+    manifest = capture.manifest.to_dict()
+    assert manifest["inputs"]["up_weight"] == "Shard(0)@dp"
+    assert manifest["inputs"]["tokens"] == "Shard(0)@dp"
+    assert manifest["outputs"]["loss"]["expect"] == "Partial(avg)@dp"
+    assert differing(capture) == set()
+
+
+def test_two_axes() -> None:
+    from torch.distributed.fsdp import fully_shard
+
+    def parallelize(model: nn.Module, mesh: Any) -> nn.Module:
+        tensor_parallel(model, mesh)
+        return fully_shard(model, mesh=mesh["dp"])
+
+    capture = sp.capture_pair(Net, parallelize, {"dp": 2, "tp": 2}, BATCH)
+    manifest = capture.manifest.to_dict()
+    assert manifest["inputs"]["up_weight"] == "Shard(0, blocks=2)@dp, Shard(0)@tp"
+    assert manifest["groups"] == {"dp": "dp", "tp": "tp"}
+    assert differing(capture) == set()
+
+
+def all_reduce_gradients(model: nn.Module) -> None:
+    for parameter in model.parameters():
+        dist.all_reduce(parameter.grad)
+        parameter.grad.div_(dist.get_world_size())
+
+
+def test_eager_collectives_and_a_missing_one() -> None:
+    capture = sp.capture_pair(Net, None, {"dp": 2}, BATCH, after_backward=all_reduce_gradients)
+    assert "_c10d_functional.all_reduce" in capture.ranks[0].graph
+    assert "c10d.allreduce_" not in capture.ranks[0].graph
+    assert differing(capture) == set()
+    forgotten = sp.capture_pair(Net, None, {"dp": 2}, BATCH)
+    assert "grad_up_weight" in differing(forgotten)
+    assert "loss" not in differing(forgotten)
+
+
+def test_optimizer_step() -> None:
+    def optimizer(model: nn.Module) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.01)
+
+    capture = sp.capture_pair(Net, None, {"dp": 2}, BATCH, after_backward=all_reduce_gradients, optimizer=optimizer)
+    names = [v.name for v in capture.sequential.outputs]
+    assert "new_up_weight" in names
+    assert "new_up_weight_exp_avg_sq" in names
+    assert capture.manifest.to_dict()["outputs"]["new_up_weight"]["role"] == "updated"
+    assert differing(capture) == set()
+
+
+class Counting(Net):
+    def forward(self, tokens: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        self.calls.add_(1)
+        return super().forward(tokens, target) * self.calls
+
+
+def test_written_buffers_are_outputs() -> None:
+    program = sp.capture(Counting, BATCH)
+    assert program.outputs[-1].name == "new_calls"
+    assert program.outputs[-1].kind == "updated"
+    assert "copy_" not in program.graph
+
+
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(8, 4)
+        self.head = nn.Linear(4, 8, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy(self.head(self.embed(tokens)).flatten(0, 1), tokens.flatten())
+
+
+def test_tied_weights_are_one_input_with_one_gradient() -> None:
+    program = sp.capture(Tied, (torch.zeros(2, 3, dtype=torch.int64),))
+    assert [v.fqn for v in program.inputs] == ["embed.weight", "tokens"]
+    assert [v.name for v in program.outputs] == ["loss", "grad_embed_weight"]
+
+
+def triple(parameter: torch.Tensor) -> None:
+    parameter.grad.mul_(3)
+
+
+class Hooked(Net):
+    def __init__(self) -> None:
+        super().__init__()
+        self.up.weight.register_post_accumulate_grad_hook(triple)
+
+
+def test_gradient_hooks_run() -> None:
+    plain, hooked = sp.capture(Net, BATCH, build="cpu"), sp.capture(Hooked, BATCH, build="cpu")
+    assert hooked.operators > plain.operators
+
+
+class Checkpointed(Net):
+    def forward(self, tokens: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        from torch.utils.checkpoint import checkpoint
+
+        h = self.embed(tokens)
+        h = h + checkpoint(
+            lambda x: self.down(torch.relu(self.up(x))), self.norm(h), use_reentrant=False, preserve_rng_state=False
+        )
+        return F.mse_loss(h, target)
+
+
+def test_checkpointing_recomputes() -> None:
+    assert sp.capture(Checkpointed, BATCH).graph.count("ops.aten.relu") == 2
+    assert sp.capture(Net, BATCH).graph.count("ops.aten.relu") == 1
+
+
+class Dropless(Net):
+    def forward(self, tokens: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        counts = torch.bincount(tokens.flatten(), minlength=16).tolist()
+        return super().forward(tokens, target) * len(counts)
+
+
+def test_data_dependent_shapes_are_reported_with_the_line() -> None:
+    with pytest.raises(sp.CaptureError) as caught:
+        sp.capture(Dropless, BATCH)
+    assert "test_torch.py" in str(caught.value)
+    assert "counts = torch.bincount" in str(caught.value)
+    assert "capacity" in str(caught.value)
+
+
+class Hidden(Net):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.ones(6)
+
+    def forward(self, tokens: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return super().forward(tokens, target * self.table)
+
+
+def test_hidden_tensors() -> None:
+    """A tensor that is no buffer has no value on the meta device; built for real it is a constant."""
+    with pytest.raises(sp.CaptureError, match="build='cpu'"):
+        sp.capture(Hidden, BATCH)
+    program = sp.capture(Hidden, BATCH, build="cpu")
+    assert [v.tolist() for v in program.constants.values()] == [[1.0] * 6]
+
+
+def test_inputs_that_the_user_places() -> None:
+    with pytest.raises(sp.CaptureError, match="the inputs are tokens, target"):
+        sp.capture_pair(Net, None, {"dp": 2}, BATCH, input_placements={"labels": "Shard(0)@dp"})
+    with pytest.raises(sp.CaptureError, match="axis 'tp'"):
+        sp.capture_pair(Net, None, {"dp": 2}, BATCH, input_placements={"tokens": "Shard(0)@tp"})
+    capture = sp.capture_pair(
+        Net, None, {"dp": 2}, BATCH, input_placements={"tokens": "Shard(1)@dp", "target": "Shard(1)@dp"}, backward=False
+    )
+    assert capture.manifest.to_dict()["inputs"]["tokens"] == "Shard(1)@dp"
+
+
+class Wider(Net):
+    def __init__(self) -> None:
+        super().__init__()
+        self.extra = nn.Linear(2, 2)
+
+
+def test_models_that_do_not_belong_together() -> None:
+    with pytest.raises(sp.CaptureError, match=r"extra\.bias"):
+        sp.capture_pair(Net, None, {"dp": 2}, BATCH, distributed_model=Wider)
+
+
+@pytest.mark.parametrize("form", ["fx", "json"])
+def test_verify(binary: pathlib.Path, tmp_path: pathlib.Path, form: str) -> None:
+    report = sp.verify(Net, tensor_parallel, {"tp": 2}, BATCH, form=form, save=tmp_path / "bundle")
+    assert report.verdict == "PROVED", str(report)
+    assert (tmp_path / "bundle" / "case.json").exists()
+    wrong = sp.verify(Net, None, {"dp": 2}, BATCH, form=form)
+    assert wrong.verdict == "REFUTED"
+    assert wrong.output("loss").status == "PROVED"
+    assert wrong.output("grad_up_weight").status == "REFUTED"
