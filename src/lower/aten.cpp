@@ -195,7 +195,8 @@ Value Lowering::opaque_value(Scope& scope, const fx::Value& v, const std::string
   bool determined = !random_name(v.target) && v.op != fx::Value::Op::GetItem;
   std::vector<Value> flat;
   std::string attrs;
-  const auto add = [&](const std::string& key, const fx::Arg& a) {
+  std::vector<std::string> owners;  // the argument that each tensor is in
+  const auto add = [&](const std::string& key, const std::string& owner, const fx::Arg& a) {
     Value value = argument(scope, a);
     attrs += (attrs.empty() ? "" : ", ") + key + canonical(value, true);
     std::vector<const Value*> stack{&value};
@@ -205,6 +206,7 @@ Value Lowering::opaque_value(Scope& scope, const fx::Value& v, const std::string
       for (size_t k = x->items.size(); k-- > 0;) stack.push_back(&x->items[k]);
       if (x->is(Value::Kind::Tensor)) {
         tensors.push_back(x->tensor);
+        owners.push_back(owner);
         try {
           xs.push_back(m.read(x->tensor));
         } catch (const Unsupported&) {
@@ -215,10 +217,14 @@ Value Lowering::opaque_value(Scope& scope, const fx::Value& v, const std::string
       }
     }
   };
-  for (const fx::Arg& a : v.args) add("", a);
-  for (const auto& [key, a] : v.kwargs) add(key + "=", a);
-  if (v.op == fx::Value::Op::Call && !functional_name(v.target))
-    for (const TensorId t : tensors) m.lose(t, v.target + " may have written to it");
+  for (size_t k = 0; k < v.args.size(); ++k) add("", std::to_string(k), v.args[k]);
+  for (const auto& [key, a] : v.kwargs) add(key + "=", key, a);
+  if (v.op == fx::Value::Op::Call && !functional_name(v.target)) {
+    // ATen's in-place operators write to their first argument, out= forms to those; of others we do not know.
+    const bool aten = v.target.starts_with("aten.") && !v.target.starts_with("aten._foreach") && !v.target.starts_with("aten._fused");
+    for (size_t k = 0; k < tensors.size(); ++k)
+      if (!aten || owners[k] == "0" || owners[k].starts_with("out")) m.lose(tensors[k], v.target + " may have written to it");
+  }
   // What is not a function of what we see must not be equal to anything, not even the same call in another program.
   if (!determined) attrs = program.file + ":" + v.name + ":" + std::to_string(v.text_line);
   const std::string name = v.target.empty() ? "getitem" : v.target;
@@ -304,14 +310,14 @@ Value Lowering::evaluate(Scope& scope, const fx::Value& v) {
     case fx::Value::Op::GetItem: {
       if (v.args.size() != 2) malformed("getitem needs two arguments");
       const Value from = argument(scope, v.args[0]);
-      if (from.is(Value::Kind::Unknown)) unsupported(from.text);
+      if (from.is(Value::Kind::Unknown)) inherited(from.text);
       const Value index = argument(scope, v.args[1]);
       if (!from.is(Value::Kind::List)) unsupported("indexing by [] of something that is no tuple");
       if (!index.is(Value::Kind::Int)) unsupported("indexing a tuple by something that is no integer");
       const int64_t n = static_cast<int64_t>(from.items.size()), k = index.i < 0 ? index.i + n : index.i;
       if (k < 0 || k >= n) malformed(fmt::format("result {} of an operator with {} results", index.i, n));
       const Value& item = from.items[static_cast<size_t>(k)];
-      if (item.is(Value::Kind::Unknown)) unsupported(item.text);
+      if (item.is(Value::Kind::Unknown)) inherited(item.text);
       return item;
     }
     case fx::Value::Op::Builtin: return builtin(scope, v);
@@ -340,7 +346,7 @@ std::optional<Diagnostic> Lowering::step(Scope& scope, const fx::Value& v) {
   try {
     result = evaluate(scope, v);
   } catch (const Unsupported& u) {
-    result = opaque_value(scope, v, v.op == fx::Value::Op::GetItem ? u.reason : v.target + ": " + u.reason);
+    result = opaque_value(scope, v, u.inherited || v.op == fx::Value::Op::GetItem ? u.reason : v.target + ": " + u.reason);
   } catch (const Malformed& e) {
     return wrong(e.message);
   } catch (const InternalError& e) {

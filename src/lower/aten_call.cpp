@@ -150,7 +150,7 @@ Call::Call(Lowering& lowering, const OpRow& r, std::vector<Value> values, const 
 NodeId Call::node(const Value& v) {
   switch (v.kind) {
     case Value::Kind::Tensor: return m.read(v.tensor);
-    case Value::Kind::Unknown: unsupported(v.text);
+    case Value::Kind::Unknown: inherited(v.text);
     case Value::Kind::Constant: return node(l.resolve_constant(v.text, nullptr));
     case Value::Kind::Symbol: unsupported("dynamic size " + v.text);
     case Value::Kind::Object: unsupported(v.text + " is no tensor that we know");
@@ -162,7 +162,7 @@ NodeId Call::node(const Value& v) {
 }
 
 Nodes Call::ts(size_t k) {
-  if (args[k].is(Value::Kind::Unknown)) unsupported(args[k].text);
+  if (args[k].is(Value::Kind::Unknown)) inherited(args[k].text);
   if (!args[k].is(Value::Kind::List)) malformed("a list of tensors was expected");
   Nodes out;
   for (const Value& v : args[k].items) out.push_back(node(v));
@@ -183,7 +183,7 @@ int64_t Call::integer(const Value& v) {
   switch (v.kind) {
     case Value::Kind::Int: case Value::Kind::Bool: return v.i;
     case Value::Kind::Symbol: unsupported("dynamic size " + v.text);
-    case Value::Kind::Unknown: unsupported(v.text);
+    case Value::Kind::Unknown: inherited(v.text);
     case Value::Kind::Tensor: unsupported("a size that is computed from data");
     default: malformed("an integer was expected");
   }

@@ -161,7 +161,7 @@ Value Lowering::builtin(Scope& scope, const fx::Value& v) {
   for (const char* prefix : {"operator.", "_operator.", "math.", "torch."})
     if (op.starts_with(prefix)) op.erase(0, std::string_view(prefix).size());
   const auto any = [&](Value::Kind k) { return std::any_of(args.begin(), args.end(), [&](const Value& x) { return x.is(k); }); };
-  if (any(Value::Kind::Unknown)) unsupported("an operand of unknown shape");
+  if (any(Value::Kind::Unknown)) return Value::named(Value::Kind::Symbol, v.name);
   if (any(Value::Kind::Tensor)) {
     static const std::unordered_map<std::string_view, std::pair<const char*, const char*>> tensor_ops = {
         {"add", {"add", "Tensor"}}, {"iadd", {"add", "Tensor"}}, {"sub", {"sub", "Tensor"}}, {"mul", {"mul", "Tensor"}}, {"truediv", {"div", "Tensor"}},

@@ -9,6 +9,7 @@ namespace shardproof::lower::aten {
 using ir::NodeId;
 
 void unsupported(std::string reason) { throw Unsupported{std::move(reason)}; }
+void inherited(std::string reason) { throw Unsupported{std::move(reason), true}; }
 void malformed(std::string message) { throw Malformed{std::move(message)}; }
 
 TensorId Memory::fresh(NodeId contents) {
@@ -41,7 +42,7 @@ TensorId Memory::maybe_view(TensorId of, NodeId contents) {
 NodeId Memory::read(TensorId id) {
   Tensor& t = tensors_[id];
   const Storage& s = storages_[t.storage];
-  if (!s.lost.empty()) unsupported(s.lost);
+  if (!s.lost.empty()) inherited(s.lost);
   if (t.version != s.version) {
     NodeId node = s.node;
     for (const ViewStep& step : t.path) node = apply(step, node);
@@ -55,7 +56,7 @@ void Memory::write(TensorId id, NodeId contents) {
   Tensor& t = tensors_[id];
   Storage& s = storages_[t.storage];
   if (b_.shape(contents) != b_.shape(t.node) || b_.dtype(contents) != b_.dtype(t.node)) malformed("a write changes the shape or the type of a tensor");
-  if (!s.lost.empty() && !t.path.empty()) unsupported(s.lost);
+  if (!s.lost.empty() && !t.path.empty()) inherited(s.lost);
   const NodeId base = t.path.empty() ? contents : update(t.path, 0, s.node, contents);
   s.node = base;
   s.lost.clear();

@@ -17,12 +17,14 @@ namespace shardproof::lower::aten {
 // Thrown by a lowering for what we do not know; the driver makes the operator's results Opaque.
 struct Unsupported {
   std::string reason;
+  bool inherited = false;  // an operand is unknown, for this reason
 };
 // Thrown for arguments that no correct program has; the driver makes a Diagnostic.
 struct Malformed {
   std::string message;
 };
 [[noreturn]] void unsupported(std::string reason);
+[[noreturn]] void inherited(std::string reason);
 [[noreturn]] void malformed(std::string message);
 
 // One step from a tensor to a view of it.

@@ -32,7 +32,8 @@ Value value_of(const Json& j, int depth = 0) {
   if (j.is_number()) return Value::real(j.get<double>());
   if (j.is_string()) {
     std::string s = j.get<std::string>();
-    return Value::named(s.starts_with("torch.") ? Value::Kind::Word : Value::Kind::String, std::move(s));
+    const Value::Kind kind = s.starts_with("torch.") ? Value::Kind::Word : Value::Kind::String;
+    return Value::named(kind, std::move(s));
   }
   if (!j.is_array()) throw Bad{"a value is null, true, false, a number, a string or a list"};
   std::vector<Value> items;
@@ -80,7 +81,8 @@ KernelDef::Case read_case(const Json& j, const KernelDef& def) {
   }
   for (const Json& r : j.value("returns", Json::array())) c.returns.push_back(value_of(r));
   for (const Value& v : c.returns) check_references(v, names);
-  for (const auto& [key, value] : j.value("writes", Json::object()).items()) {
+  const Json writes = j.value("writes", Json::object());
+  for (const auto& [key, value] : writes.items()) {
     if (std::none_of(def.params.begin(), def.params.end(), [&, k = key](const Param& p) { return p.name == k && p.written; }))
       throw Bad{"`writes` names " + key + ", which is no parameter marked with !"};
     c.writes.emplace_back(key, value_of(value));
