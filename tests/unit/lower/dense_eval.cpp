@@ -301,6 +301,66 @@ Tensor view(const Node& n, const std::vector<const Tensor*>& in) {
   return out;
 }
 
+Tensor contract(const Node& n, const Tensor& x, const Tensor& y) {
+  Tensor out = blank(n.dtype, n.shape);
+  // Row-major strides of each operand along the result's dims and along the contracted ones; 0 where it does not move.
+  const auto strides = [](const Shape& s) {
+    Index out(s.size(), 1);
+    for (size_t d = s.size(); d-- > 1;) out[d - 1] = out[d] * s[d];
+    return out;
+  };
+  const Index sx = strides(x.shape), sy = strides(y.shape);
+  std::vector<bool> used_x(sx.size()), used_y(sy.size());
+  Index move_x, move_y, sum_x, sum_y;
+  Shape sum;
+  for (size_t k = 0; k < n.a.size(); k += 2) {
+    const auto i = static_cast<size_t>(n.a[k]), j = static_cast<size_t>(n.a[k + 1]);
+    move_x.push_back(sx[i]);
+    move_y.push_back(sy[j]);
+    used_x[i] = used_y[j] = true;
+  }
+  for (size_t k = 0; k < n.b.size(); k += 2) {
+    const auto i = static_cast<size_t>(n.b[k]), j = static_cast<size_t>(n.b[k + 1]);
+    sum.push_back(x.shape[i]);
+    sum_x.push_back(sx[i]);
+    sum_y.push_back(sy[j]);
+    used_x[i] = used_y[j] = true;
+  }
+  for (size_t d = 0; d < sx.size(); ++d) {
+    if (used_x[d]) continue;
+    move_x.push_back(sx[d]);
+    move_y.push_back(0);
+  }
+  for (size_t d = 0; d < sy.size(); ++d) {
+    if (used_y[d]) continue;
+    move_x.push_back(0);
+    move_y.push_back(sy[d]);
+  }
+  std::vector<std::pair<size_t, size_t>> steps;
+  for (size_t j = 0; j < size_of(sum); ++j) {
+    const Index over = unflat(j, sum);
+    int64_t p = 0, q = 0;
+    for (size_t d = 0; d < over.size(); ++d) {
+      p += over[d] * sum_x[d];
+      q += over[d] * sum_y[d];
+    }
+    steps.emplace_back(p, q);
+  }
+  for (size_t k = 0; k < size_of(n.shape); ++k) {
+    const Index at = unflat(k, n.shape);
+    size_t p = 0, q = 0;
+    for (size_t d = 0; d < at.size(); ++d) {
+      p += static_cast<size_t>(at[d] * move_x[d]);
+      q += static_cast<size_t>(at[d] * move_y[d]);
+    }
+    for (const auto& [i, j] : steps) {
+      if (out.is_float()) out.f[k] += x.f[p + i] * y.f[q + j];
+      else out.i[k] = wrap(out.i[k] + x.i[p + i] * y.i[q + j], n.dtype);
+    }
+  }
+  return out;
+}
+
 // Position in data of the element at `at` of a Take's result or a Scatter's updates; false: outside, in mode Fill.
 bool position(const Node& n, const Shape& data, const Index& at, const std::vector<const Tensor*>& in, size_t first, Index& out) {
   Index index_at;
@@ -325,166 +385,279 @@ bool position(const Node& n, const Shape& data, const Index& at, const std::vect
   return true;
 }
 
+// One node from its operands; a Sort's results go to `tuple`.
+Tensor step(const Node& n, const std::vector<const Tensor*>& in, std::vector<Tensor>& tuple) {
+  Tensor out = n.op == Op::Sort || n.op == Op::Opaque ? Tensor{} : blank(n.dtype, n.shape);
+  const size_t count = size_of(n.shape);
+  switch (n.op) {
+    case Op::Const:
+      for (size_t k = 0; k < count; ++k) literal(out, k, n.lit);
+      break;
+    case Op::Iota:
+      for (size_t k = 0; k < count; ++k) literal(out, k, ir::Literal::integer(unflat(k, n.shape)[static_cast<size_t>(n.a[0])]));
+      break;
+    case Op::Dense:
+      for (size_t k = 0; k < count; ++k) literal(out, k, (*n.dense)[k]);
+      break;
+    case Op::Transpose: case Op::Reshape: case Op::Slice: case Op::Reverse: case Op::Broadcast: case Op::Pad: case Op::Concat:
+    case Op::Window: out = view(n, in); break;
+    case Op::Map: out = map(n, in); break;
+    case Op::Reduce: {
+      for (size_t k = 0; k < count; ++k) set_neutral(n.fn, out, k);
+      for (size_t j = 0; j < size_of(in[0]->shape); ++j) {
+        const Index at = unflat(j, in[0]->shape);
+        Index to;
+        for (size_t d = 0; d < at.size(); ++d) {
+          if (std::find(n.a.begin(), n.a.end(), static_cast<int64_t>(d)) == n.a.end()) to.push_back(at[d]);
+        }
+        accumulate(n.fn, out, flat(to, n.shape), *in[0], j);
+      }
+      break;
+    }
+    case Op::ArgReduce:
+      for (size_t k = 0; k < count; ++k) {
+        Index at = unflat(k, n.shape);
+        at.insert(at.begin() + n.a[0], 0);
+        size_t best = flat(at, in[0]->shape);
+        for (int64_t p = 1; p < in[0]->shape[static_cast<size_t>(n.a[0])]; ++p) {
+          at[static_cast<size_t>(n.a[0])] = p;
+          const size_t j = flat(at, in[0]->shape);
+          if (n.fn == Fn::Max ? less(*in[0], best, j) : less(*in[0], j, best)) {
+            best = j;
+            out.i[k] = p;
+          }
+        }
+      }
+      break;
+    case Op::Contract: out = contract(n, *in[0], *in[1]); break;
+    case Op::Take:
+      for (size_t k = 0; k < count; ++k) {
+        Index p;
+        if (position(n, in[0]->shape, unflat(k, n.shape), in, 1, p)) copy(out, k, *in[0], flat(p, in[0]->shape));
+        else copy(out, k, *in.back(), 0);
+      }
+      break;
+    case Op::Scatter:
+      out = *in[0];
+      for (size_t k = 0; k < size_of(in[1]->shape); ++k) {
+        Index p;
+        if (!position(n, in[0]->shape, unflat(k, in[1]->shape), in, 2, p)) continue;
+        if (n.set) copy(out, flat(p, n.shape), *in[1], k);
+        else accumulate(n.fn, out, flat(p, n.shape), *in[1], k);
+      }
+      break;
+    case Op::DynamicSlice: case Op::DynamicUpdate: {
+      const bool update = n.op == Op::DynamicUpdate;
+      const Shape& part = update ? in[1]->shape : n.shape;
+      Index start;
+      for (size_t d = 0; d < part.size(); ++d) {
+        const Tensor& s = *in[d + (update ? 2 : 1)];
+        int64_t v = s.i[0];
+        if (s.dtype == DType::U64 && v < 0) v = std::numeric_limits<int64_t>::max();
+        start.push_back(std::clamp<int64_t>(v, 0, in[0]->shape[d] - part[d]));
+      }
+      if (update) out = *in[0];
+      for (size_t k = 0; k < size_of(part); ++k) {
+        Index at = unflat(k, part);
+        for (size_t d = 0; d < at.size(); ++d) at[d] += start[d];
+        if (update) copy(out, flat(at, n.shape), *in[1], k);
+        else copy(out, k, *in[0], flat(at, in[0]->shape));
+      }
+      break;
+    }
+    case Op::Scan:
+      for (size_t k = 0; k < count; ++k) {
+        const Index at = unflat(k, n.shape);
+        const size_t d = static_cast<size_t>(n.a[0]);
+        set_neutral(n.fn, out, k);
+        for (int64_t p = 0; p < n.shape[d]; ++p) {
+          const bool before = n.a[1] ? p > at[d] : p < at[d];
+          if (!before && (p != at[d] || n.a[2])) continue;
+          Index from = at;
+          from[d] = p;
+          accumulate(n.fn, out, k, *in[0], flat(from, n.shape));
+        }
+      }
+      break;
+    case Op::Sort: {
+      std::vector<Tensor> sorted;
+      for (const Tensor* t : in) sorted.push_back(*t);
+      const size_t d = static_cast<size_t>(n.a[0]);
+      const Shape s = in[0]->shape;
+      Shape rest = s;
+      rest[d] = 1;
+      for (size_t k = 0; k < size_of(rest); ++k) {
+        std::vector<size_t> places;
+        for (int64_t p = 0; p < s[d]; ++p) {
+          Index at = unflat(k, rest);
+          at[d] = p;
+          places.push_back(flat(at, s));
+        }
+        std::vector<size_t> order = places;
+        std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) { return n.a[1] ? less(*in[0], j, i) : less(*in[0], i, j); });
+        for (size_t t = 0; t < in.size(); ++t) {
+          for (size_t p = 0; p < places.size(); ++p) copy(sorted[t], places[p], *in[t], order[p]);
+        }
+      }
+      tuple = std::move(sorted);
+      break;
+    }
+    default: unknown("operator " + std::string(ir::name(n.op)));
+  }
+  return out;
+}
+
+struct Values {
+  std::vector<Tensor> nodes;
+  std::map<ir::NodeId, std::vector<Tensor>> tuples;
+};
+
+void compute(const ir::Graph& graph, ir::NodeId id, const std::map<ir::NodeId, Tensor>& inputs, Values& v) {
+  const Node& n = graph[id];
+  if (n.op == Op::Input) {
+    v.nodes[id] = inputs.at(id);
+  } else if (n.op == Op::Result) {
+    v.nodes[id] = v.tuples.at(n.in[0])[static_cast<size_t>(n.a[0])];
+  } else {
+    std::vector<const Tensor*> in;
+    for (ir::NodeId k : n.in) in.push_back(&v.nodes[k]);
+    std::vector<Tensor> tuple;
+    v.nodes[id] = step(n, in, tuple);
+    if (!tuple.empty()) v.tuples[id] = std::move(tuple);
+  }
+}
+
+Tensor join(const std::vector<const Tensor*>& parts, size_t dim) {
+  Node n;
+  n.op = Op::Concat;
+  n.dtype = parts[0]->dtype;
+  n.shape = parts[0]->shape;
+  n.shape[dim] = 0;
+  for (const Tensor* p : parts) n.shape[dim] += p->shape[dim];
+  n.a = {static_cast<int64_t>(dim)};
+  return view(n, parts);
+}
+
+// The value of a collective for every rank.
+void collective(const ir::Graph& graph, ir::NodeId id, std::vector<Values>& ranks) {
+  const Node& n = graph[id];
+  const size_t count = ranks.size();
+  if (n.op == Op::RankId) {
+    for (size_t r = 0; r < count; ++r) {
+      ranks[r].nodes[id] = blank(n.dtype, n.shape);
+      ranks[r].nodes[id].i[0] = static_cast<int64_t>(r);
+    }
+    return;
+  }
+  const auto x = [&](size_t r) -> const Tensor& { return ranks[r].nodes[n.in[0]]; };
+  if (n.op == Op::GlobalToLocal || n.op == Op::LocalToGlobal) {
+    if (n.c.size() != count) unknown("number of ranks");
+    const size_t dims = n.a.size();
+    for (size_t r = 0; r < count; ++r) {
+      if (n.op == Op::GlobalToLocal) {
+        Tensor t = x(r);
+        for (size_t d = 0; d < dims; ++d) t = part(t, d, n.a[d], n.b[r * dims + d]);
+        ranks[r].nodes[id] = std::move(t);
+        continue;
+      }
+      Tensor out = blank(n.dtype, n.shape);
+      for (size_t k = 0; k < size_of(n.shape); ++k) {
+        Index at = unflat(k, n.shape), which(dims);
+        for (size_t d = 0; d < dims; ++d) {
+          const int64_t length = n.shape[d] / n.a[d];
+          which[d] = at[d] / length;
+          at[d] %= length;
+        }
+        for (size_t s = 0; s < count; ++s) {
+          if (n.c[s] == n.c[r] && std::equal(which.begin(), which.end(), n.b.begin() + static_cast<std::ptrdiff_t>(s * dims))) {
+            copy(out, k, x(s), flat(at, x(s).shape));
+          }
+        }
+      }
+      ranks[r].nodes[id] = std::move(out);
+    }
+    return;
+  }
+  if (n.op == Op::Permute) {
+    for (size_t r = 0; r < count; ++r) ranks[r].nodes[id] = blank(n.dtype, n.shape);
+    for (size_t k = 0; k < n.b.size(); k += 2) ranks[static_cast<size_t>(n.b[k + 1])].nodes[id] = x(static_cast<size_t>(n.b[k]));
+    return;
+  }
+  std::vector<std::vector<int64_t>> groups = n.group->members;
+  if (groups.empty()) {
+    groups.emplace_back();
+    for (size_t r = 0; r < count; ++r) groups[0].push_back(static_cast<int64_t>(r));
+  }
+  for (const auto& group : groups) {
+    std::vector<const Tensor*> all;
+    for (int64_t r : group) all.push_back(&x(static_cast<size_t>(r)));
+    Tensor sum = *all[0];
+    if (n.op == Op::AllReduce || n.op == Op::ReduceScatter) {
+      for (size_t k = 0; k < (sum.is_float() ? sum.f.size() : sum.i.size()); ++k) {
+        for (size_t m = 1; m < all.size(); ++m) accumulate(n.fn, sum, k, *all[m], k);
+      }
+    }
+    for (size_t m = 0; m < group.size(); ++m) {
+      Tensor& out = ranks[static_cast<size_t>(group[m])].nodes[id];
+      const auto size = static_cast<int64_t>(group.size()), me = static_cast<int64_t>(m);
+      switch (n.op) {
+        case Op::AllReduce: out = sum; break;
+        case Op::ReduceScatter: out = part(sum, static_cast<size_t>(n.a[1]), size, me); break;
+        case Op::AllGather: out = join(all, static_cast<size_t>(n.a[0])); break;
+        case Op::BroadcastFrom: out = *all[static_cast<size_t>(n.a[0])]; break;
+        case Op::AllToAll: {
+          std::vector<Tensor> pieces;
+          for (const Tensor* t : all) pieces.push_back(part(*t, static_cast<size_t>(n.a[0]), size, me));
+          std::vector<const Tensor*> pointers;
+          for (const Tensor& t : pieces) pointers.push_back(&t);
+          out = join(pointers, static_cast<size_t>(n.a[1]));
+          break;
+        }
+        default: unknown("collective");
+      }
+    }
+  }
+}
+
+bool between_ranks(const Node& n) { return n.op >= Op::AllReduce || n.op == Op::RankId; }
+
 }  // namespace
 
+Tensor part(const Tensor& x, size_t dim, int64_t parts, int64_t index) {
+  Node n;
+  n.op = Op::Slice;
+  n.dtype = x.dtype;
+  n.shape = x.shape;
+  n.a.assign(x.shape.size(), 0);
+  n.b = x.shape;
+  n.c.assign(x.shape.size(), 1);
+  if (x.shape.at(dim) % parts != 0) unknown("unequal parts");
+  n.shape[dim] /= parts;
+  n.a[dim] = index * n.shape[dim];
+  n.b[dim] = n.a[dim] + n.shape[dim];
+  return view(n, {&x});
+}
+
 std::vector<Tensor> evaluate(const ir::Graph& graph, const std::map<ir::NodeId, Tensor>& inputs) {
-  std::vector<Tensor> values(graph.nodes.size());
-  std::map<ir::NodeId, std::vector<Tensor>> tuples;
+  Values v;
+  v.nodes.resize(graph.nodes.size());
+  for (ir::NodeId id = 0; id < graph.nodes.size(); ++id) compute(graph, id, inputs, v);
+  return std::move(v.nodes);
+}
+
+std::vector<std::vector<Tensor>> evaluate_ranks(const ir::Graph& graph, const std::vector<std::map<ir::NodeId, Tensor>>& inputs) {
+  std::vector<Values> ranks(inputs.size());
+  for (Values& v : ranks) v.nodes.resize(graph.nodes.size());
   for (ir::NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const Node& n = graph[id];
-    std::vector<const Tensor*> in;
-    for (ir::NodeId k : n.in) in.push_back(&values[k]);
-    Tensor out = n.op == Op::Sort || n.op == Op::Opaque ? Tensor{} : blank(n.dtype, n.shape);
-    const size_t count = size_of(n.shape);
-    switch (n.op) {
-      case Op::Input: out = inputs.at(id); break;
-      case Op::Const:
-        for (size_t k = 0; k < count; ++k) literal(out, k, n.lit);
-        break;
-      case Op::Iota:
-        for (size_t k = 0; k < count; ++k) literal(out, k, ir::Literal::integer(unflat(k, n.shape)[static_cast<size_t>(n.a[0])]));
-        break;
-      case Op::Dense:
-        for (size_t k = 0; k < count; ++k) literal(out, k, (*n.dense)[k]);
-        break;
-      case Op::Transpose: case Op::Reshape: case Op::Slice: case Op::Reverse: case Op::Broadcast: case Op::Pad: case Op::Concat:
-      case Op::Window: out = view(n, in); break;
-      case Op::Map: out = map(n, in); break;
-      case Op::Reduce: {
-        for (size_t k = 0; k < count; ++k) set_neutral(n.fn, out, k);
-        for (size_t j = 0; j < size_of(in[0]->shape); ++j) {
-          const Index at = unflat(j, in[0]->shape);
-          Index to;
-          for (size_t d = 0; d < at.size(); ++d) {
-            if (std::find(n.a.begin(), n.a.end(), static_cast<int64_t>(d)) == n.a.end()) to.push_back(at[d]);
-          }
-          accumulate(n.fn, out, flat(to, n.shape), *in[0], j);
-        }
-        break;
-      }
-      case Op::ArgReduce:
-        for (size_t k = 0; k < count; ++k) {
-          Index at = unflat(k, n.shape);
-          at.insert(at.begin() + n.a[0], 0);
-          size_t best = flat(at, in[0]->shape);
-          for (int64_t p = 1; p < in[0]->shape[static_cast<size_t>(n.a[0])]; ++p) {
-            at[static_cast<size_t>(n.a[0])] = p;
-            const size_t j = flat(at, in[0]->shape);
-            if (n.fn == Fn::Max ? less(*in[0], best, j) : less(*in[0], j, best)) {
-              best = j;
-              out.i[k] = p;
-            }
-          }
-        }
-        break;
-      case Op::Contract: {
-        std::vector<int64_t> role_x(in[0]->shape.size(), -1), role_y(in[1]->shape.size(), -1);  // result dim, or contracted -2-k
-        int64_t next = 0;
-        Shape sum;
-        for (size_t k = 0; k < n.a.size(); k += 2) role_x[static_cast<size_t>(n.a[k])] = role_y[static_cast<size_t>(n.a[k + 1])] = next++;
-        for (size_t k = 0; k < n.b.size(); k += 2) {
-          role_x[static_cast<size_t>(n.b[k])] = role_y[static_cast<size_t>(n.b[k + 1])] = -2 - static_cast<int64_t>(sum.size());
-          sum.push_back(in[0]->shape[static_cast<size_t>(n.b[k])]);
-        }
-        for (auto* roles : {&role_x, &role_y}) {
-          for (int64_t& r : *roles) {
-            if (r == -1) r = next++;
-          }
-        }
-        for (size_t k = 0; k < count; ++k) {
-          const Index at = unflat(k, n.shape);
-          for (size_t j = 0; j < size_of(sum); ++j) {
-            const Index over = unflat(j, sum);
-            const auto place = [&](const std::vector<int64_t>& roles) {
-              Index p;
-              for (int64_t r : roles) p.push_back(r >= 0 ? at[static_cast<size_t>(r)] : over[static_cast<size_t>(-2 - r)]);
-              return p;
-            };
-            const size_t l = flat(place(role_x), in[0]->shape), r = flat(place(role_y), in[1]->shape);
-            if (out.is_float()) out.f[k] += in[0]->number(l) * in[1]->number(r);
-            else out.i[k] = wrap(out.i[k] + in[0]->i[l] * in[1]->i[r], n.dtype);
-          }
-        }
-        break;
-      }
-      case Op::Take:
-        for (size_t k = 0; k < count; ++k) {
-          Index p;
-          if (position(n, in[0]->shape, unflat(k, n.shape), in, 1, p)) copy(out, k, *in[0], flat(p, in[0]->shape));
-          else copy(out, k, *in.back(), 0);
-        }
-        break;
-      case Op::Scatter:
-        out = *in[0];
-        for (size_t k = 0; k < size_of(in[1]->shape); ++k) {
-          Index p;
-          if (!position(n, in[0]->shape, unflat(k, in[1]->shape), in, 2, p)) continue;
-          if (n.set) copy(out, flat(p, n.shape), *in[1], k);
-          else accumulate(n.fn, out, flat(p, n.shape), *in[1], k);
-        }
-        break;
-      case Op::DynamicSlice: case Op::DynamicUpdate: {
-        const bool update = n.op == Op::DynamicUpdate;
-        const Shape& part = update ? in[1]->shape : n.shape;
-        Index start;
-        for (size_t d = 0; d < part.size(); ++d) {
-          const Tensor& s = *in[d + (update ? 2 : 1)];
-          int64_t v = s.i[0];
-          if (s.dtype == DType::U64 && v < 0) v = std::numeric_limits<int64_t>::max();
-          start.push_back(std::clamp<int64_t>(v, 0, in[0]->shape[d] - part[d]));
-        }
-        if (update) out = *in[0];
-        for (size_t k = 0; k < size_of(part); ++k) {
-          Index at = unflat(k, part);
-          for (size_t d = 0; d < at.size(); ++d) at[d] += start[d];
-          if (update) copy(out, flat(at, n.shape), *in[1], k);
-          else copy(out, k, *in[0], flat(at, in[0]->shape));
-        }
-        break;
-      }
-      case Op::Scan:
-        for (size_t k = 0; k < count; ++k) {
-          const Index at = unflat(k, n.shape);
-          const size_t d = static_cast<size_t>(n.a[0]);
-          set_neutral(n.fn, out, k);
-          for (int64_t p = 0; p < n.shape[d]; ++p) {
-            const bool before = n.a[1] ? p > at[d] : p < at[d];
-            if (!before && (p != at[d] || n.a[2])) continue;
-            Index from = at;
-            from[d] = p;
-            accumulate(n.fn, out, k, *in[0], flat(from, n.shape));
-          }
-        }
-        break;
-      case Op::Sort: {
-        std::vector<Tensor> sorted;
-        for (const Tensor* t : in) sorted.push_back(*t);
-        const size_t d = static_cast<size_t>(n.a[0]);
-        const Shape s = in[0]->shape;
-        Shape rest = s;
-        rest[d] = 1;
-        for (size_t k = 0; k < size_of(rest); ++k) {
-          std::vector<size_t> places;
-          for (int64_t p = 0; p < s[d]; ++p) {
-            Index at = unflat(k, rest);
-            at[d] = p;
-            places.push_back(flat(at, s));
-          }
-          std::vector<size_t> order = places;
-          std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) { return n.a[1] ? less(*in[0], j, i) : less(*in[0], i, j); });
-          for (size_t t = 0; t < in.size(); ++t) {
-            for (size_t p = 0; p < places.size(); ++p) copy(sorted[t], places[p], *in[t], order[p]);
-          }
-        }
-        tuples[id] = std::move(sorted);
-        break;
-      }
-      case Op::Result: out = tuples.at(n.in[0])[static_cast<size_t>(n.a[0])]; break;
-      default: unknown("operator " + std::string(ir::name(n.op)));
+    if (between_ranks(graph[id])) {
+      collective(graph, id, ranks);
+    } else {
+      for (size_t r = 0; r < ranks.size(); ++r) compute(graph, id, inputs[r], ranks[r]);
     }
-    values[id] = std::move(out);
   }
-  return values;
+  std::vector<std::vector<Tensor>> out;
+  for (Values& v : ranks) out.push_back(std::move(v.nodes));
+  return out;
 }
 
 }  // namespace shardproof::test

@@ -20,6 +20,12 @@ struct Tensor {
   double number(size_t k) const { return is_float() ? f[k] : static_cast<double>(i[k]); }
 };
 
+// The same for `ranks` ranks in step, collectives included: values[rank][node]. Ranks are partition ids, or replica ids where a node says so.
+std::vector<std::vector<Tensor>> evaluate_ranks(const ir::Graph& graph, const std::vector<std::map<ir::NodeId, Tensor>>& inputs);
+
+// Part `index` of `parts` equal parts along `dim`.
+Tensor part(const Tensor& x, size_t dim, int64_t parts, int64_t index);
+
 // Values of all nodes; the results of a tuple are those of its Result nodes. Throws std::runtime_error for what it does not know.
 std::vector<Tensor> evaluate(const ir::Graph& graph, const std::map<ir::NodeId, Tensor>& inputs);
 
