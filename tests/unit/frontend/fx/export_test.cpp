@@ -29,7 +29,8 @@ std::string program(const std::string& nodes, const std::string& outputs = R"({"
                     const std::string& values = "") {
   return R"({"graph_module":{"graph":{"inputs":[{"as_tensor":{"name":"p_w"}},{"as_tensor":{"name":"x"}}],"outputs":[)" + outputs +
          R"(],"nodes":[)" + nodes + R"(],"tensor_values":{"x":)" + kMeta + R"(,"p_w":)" + kMeta + values +
-         R"J(},"sym_int_values":{"n":{"as_expr":{"expr_str":"Mul(Integer(2), Symbol('s77', positive=True, integer=True))","hint":{"as_int":6}}}},
+         R"J(},"sym_int_values":{"n":{"as_expr":{"expr_str":"Mul(Integer(2), Symbol('s77', positive=True, integer=True))",
+  "hint":{"as_int":6}}}},
   "sym_bool_values":{},"is_single_tensor_return":false,"custom_obj_values":{},"sym_float_values":{}},
  "signature":{"input_specs":[{"parameter":{"arg":{"name":"p_w"},"parameter_name":"w"}},{"user_input":{"arg":{"as_tensor":{"name":"x"}}}}],
  "output_specs":[)J" +
@@ -69,7 +70,8 @@ TEST_CASE("export json: a node, its types, places and descriptors") {
       node(
           "torch.ops.aten.linear.default", argument("input", tensor("x")) + "," + argument("weight", tensor("p_w")), tensor("linear"),
           "linear",
-          R"(  File \"/w/a b.py\", line 12, in forward\n    y = F.linear(x, self.w)\n  File \"/w/tp.py\", line 3, in g\n    s = 'File \"no\", line 1, in h'\n)"),
+          R"(  File \"/w/a b.py\", line 12, in forward\n    y = F.linear(x, self.w)\n)"
+          R"(  File \"/w/tp.py\", line 3, in g\n    s = 'File \"no\", line 1, in h'\n)"),
       tensor("linear"), R"({"user_output":{"arg":{"as_tensor":{"name":"linear"}}}})", R"(,"linear":)" + meta(R"({"as_int":2})", 13)));
   const auto& v = m.graph.values;
   REQUIRE(v.size() == 3);
@@ -206,10 +208,12 @@ TEST_CASE("export json: graphs of higher-order operators") {
 TEST_CASE("export json: old unions with nulls, plain sizes, arguments without a kind") {
   const Module m = read(R"({"graph_module":{"graph":{"inputs":[{"as_none":null,"as_tensor":{"name":"a"},"as_int":null}],
     "outputs":[{"as_none":null,"as_tensor":{"name":"b"}}],
-    "nodes":[{"target":"executorch.exir.dialects.edge.ops.aten.mul.Tensor","inputs":[{"name":"self","arg":{"as_tensor":{"name":"a"},"as_int":null}}],
+    "nodes":[{"target":"executorch.exir.dialects.edge.ops.aten.mul.Tensor",
+       "inputs":[{"name":"self","arg":{"as_tensor":{"name":"a"},"as_int":null}}],
               "outputs":[{"as_tensor":{"name":"b"},"as_int":null}],"metadata":{}}],
     "tensor_values":{"a":{"meta":{"dtype":7,"sizes":[{"as_expr":null,"as_int":3}],"storage_offset":0}}},"sym_int_values":{}},
-    "signature":{"input_specs":[{"user_input":{"arg":{}},"parameter":null}],"output_specs":[{"user_output":{"arg":{}},"loss_output":null}]}},"schema_version":1})");
+    "signature":{"input_specs":[{"user_input":{"arg":{}},"parameter":null}],
+    "output_specs":[{"user_output":{"arg":{}},"loss_output":null}]}},"schema_version":1})");
   REQUIRE(m.graph.values.size() == 2);
   CHECK(m.graph.values[0].type.shape == ir::Shape{3});
   CHECK(m.graph.values[1].target == "aten.mul.Tensor");

@@ -22,7 +22,8 @@ namespace {
 const char* const kProgram = R"({"graph_module":{"graph":{
   "inputs":[{"as_tensor":{"name":"c_k"}},{"as_tensor":{"name":"x"}}],"outputs":[{"as_tensor":{"name":"x"}}],"nodes":[],
   "tensor_values":{"c_k":{"dtype":5,"sizes":[]},"x":{"dtype":7,"sizes":[{"as_int":2}]}}},
-  "signature":{"input_specs":[{"tensor_constant":{"arg":{"name":"c_k"},"tensor_constant_name":"sub.k"}},{"user_input":{"arg":{"as_tensor":{"name":"x"}}}}],
+  "signature":{"input_specs":[{"tensor_constant":{"arg":{"name":"c_k"},"tensor_constant_name":"sub.k"}},
+  {"user_input":{"arg":{"as_tensor":{"name":"x"}}}}],
                "output_specs":[{"user_output":{"arg":{"as_tensor":{"name":"x"}}}}]}},"schema_version":{"major":8,"minor":20}})";
 
 std::string config(const std::string& meta, bool pickle = false) {
