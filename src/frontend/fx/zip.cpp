@@ -106,6 +106,7 @@ Result<ZipArchive> ZipArchive::open(std::string_view bytes, const std::string& p
       extra.remove_prefix(4 + length);
     }
     if (!safe(entry.name)) return archive.error(fmt::format("entry {} has a name that leaves the archive", i));
+    archive.index_.emplace(entry.name, archive.entries_.size());
     archive.entries_.push_back(entry);
     at += kDirectorySize + name_size + extra_size + comment_size;
   }
@@ -113,10 +114,8 @@ Result<ZipArchive> ZipArchive::open(std::string_view bytes, const std::string& p
 }
 
 const ZipEntry* ZipArchive::find(std::string_view name) const {
-  for (const ZipEntry& entry : entries_) {
-    if (entry.name == name) return &entry;
-  }
-  return nullptr;
+  const auto found = index_.find(name);
+  return found == index_.end() ? nullptr : &entries_[found->second];
 }
 
 Result<std::string> ZipArchive::read(const ZipEntry& entry, bool* crc_matches) const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "util/result.h"
@@ -40,6 +41,7 @@ class ZipArchive {
   std::string_view bytes_;
   std::string path_;
   std::vector<ZipEntry> entries_;
+  std::unordered_map<std::string_view, size_t> index_;  // of the first entry of a name
 };
 
 }  // namespace shardproof::fx
