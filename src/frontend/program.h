@@ -57,6 +57,11 @@ struct Program {
   int64_t num_partitions = 0, num_replicas = 0;   // Spmd: as the module states them, 0 = not stated
   // Spmd with global shapes (StableHLO/HLO before partitioning): entry parameters have global shapes, and `manual` regions are per rank.
   bool global_shapes = false;
+  // Asynchronous communication: (operation, number of nodes that the program had when it waited for it). An operation without an entry
+  // blocks where its result is first used.
+  std::vector<std::pair<ir::NodeId, ir::NodeId>> waits;
+  // Several graphs joined by the linker: how many outputs (the last ones) are only values handed from one graph to the next.
+  size_t handed_on = 0;
 };
 
 // Values that the text of a program lacks, answered from the manifest's `constants`.

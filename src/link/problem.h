@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "frontend/program.h"
@@ -64,6 +65,19 @@ struct Problem {
   size_t sequential_operators = 0, distributed_operators = 0;   // operators as written, before lowering
   std::vector<std::string> opaque_reasons;   // parallel to opaque_nodes
   std::vector<ir::NodeId> opaque_nodes;      // operators without lowering
+
+  // --- for goals: what the distributed programs return by name (per rank), and the block, chunk and padded cuts among the inputs
+  std::vector<std::unordered_map<std::string, ir::NodeId>> returned;
+  std::vector<manifest::Step> input_forms;
+  // --- for reports: placement and pairing of every sequential input, as used (also the inferred ones)
+  struct Relation {
+    std::string name;                        // sequential
+    manifest::Placement placement;
+    std::vector<std::string> distributed;    // per rank, "": this rank has none
+    bool inferred = false;
+    ir::NodeId node = ir::kNoNode;
+  };
+  std::vector<Relation> relation;
 
   // The finite set of placements that `any` stands for, in the order of preference of MANIFEST.md section 4.
   std::vector<manifest::Placement> any_candidates(const Output& output) const;
