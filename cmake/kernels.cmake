@@ -12,3 +12,9 @@ endforeach()
 string(APPEND kernel_source "  nullptr};\n}\n")
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/generated/kernel_files.cpp CONTENT "${kernel_source}")
 target_sources(sp_lower PRIVATE ${CMAKE_BINARY_DIR}/generated/kernel_files.cpp)
+
+if(SHARDPROOF_TESTS AND EXISTS ${CMAKE_SOURCE_DIR}/tests/lowering/lower_dump.cpp)
+  # Prints lowered graphs for tests/lowering and the operator table for docs/coverage.md.
+  add_executable(lower-dump EXCLUDE_FROM_ALL tests/lowering/lower_dump.cpp)
+  target_link_libraries(lower-dump PRIVATE sp_lower)
+endif()

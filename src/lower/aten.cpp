@@ -293,7 +293,7 @@ std::optional<Diagnostic> Lowering::check(const fx::Value& v, const Value& resul
   bool same = m.dtype(result.tensor) == v.type.dtype && shape.size() == v.type.shape.size();
   for (size_t d = 0; same && d < shape.size(); ++d) same = v.type.shape[d] < 0 || v.type.shape[d] == shape[d];
   if (same) return std::nullopt;
-  return Diagnostic{"SP240",
+  return Diagnostic{"SP250",
                     fmt::format("{} = {}: the text says {}[{}], the operator's definition gives {}[{}]; if the file is as PyTorch wrote it, this is a "
                                 "fault of shardproof: please report it",
                                 v.name, v.target, ir::name(v.type.dtype), fmt::join(v.type.shape, ", "), ir::name(m.dtype(result.tensor)),
@@ -340,7 +340,7 @@ std::optional<Diagnostic> Lowering::step(Scope& scope, const fx::Value& v) {
   b.source_op = v.target;
   b.loc = {v.file, v.line, v.text_line};
   const auto wrong = [&](const std::string& what) {
-    return Diagnostic{"SP241", fmt::format("{} = {}: {}", v.name, v.target, what), module_.path, v.text_line, 0};
+    return Diagnostic{"SP251", fmt::format("{} = {}: {}", v.name, v.target, what), module_.path, v.text_line, 0};
   };
   Value result;
   try {
@@ -464,7 +464,7 @@ Result<frontend::Program> Lowering::run() {
   } catch (const DiagnosticError& e) {
     return e.error;
   } catch (const Malformed& e) {
-    return Diagnostic{"SP241", e.message, module_.path, 0, 0};
+    return Diagnostic{"SP251", e.message, module_.path, 0, 0};
   }
   return std::move(program);
 }

@@ -127,7 +127,7 @@ struct Reader {
   }
 };
 
-Diagnostic bad(const std::string& message) { return {"SP245", message, "", 0, 0}; }
+Diagnostic bad(const std::string& message) { return {"SP255", message, "", 0, 0}; }
 
 }  // namespace
 

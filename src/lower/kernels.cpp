@@ -159,11 +159,11 @@ Result<int> Kernels::load(std::string_view text, const std::string& path) {
       defs.push_back(read_kernel(k, path));
     }
   } catch (const Bad& b) {
-    return Diagnostic{"SP245", fmt::format("kernel contract {}: {}", current, b.message), path, 0, 0};
+    return Diagnostic{"SP255", fmt::format("kernel contract {}: {}", current, b.message), path, 0, 0};
   } catch (const nlohmann::json::exception& e) {
-    return Diagnostic{"SP245", fmt::format("kernel contract {}: {}", current, e.what()), path, 0, 0};
+    return Diagnostic{"SP255", fmt::format("kernel contract {}: {}", current, e.what()), path, 0, 0};
   } catch (const InternalError&) {
-    return Diagnostic{"SP245", fmt::format("kernel contract {}: a default value in `parameters` cannot be read", current), path, 0, 0};
+    return Diagnostic{"SP255", fmt::format("kernel contract {}: a default value in `parameters` cannot be read", current), path, 0, 0};
   }
   for (KernelDef& def : defs) kernels_[def.op] = std::move(def);
   return static_cast<int>(defs.size());
