@@ -122,9 +122,8 @@ bool Cursor::accept(std::string_view word) {
   return true;
 }
 
-bool Cursor::expect(char c, std::string_view where) {
-  if (accept(c)) return true;
-  return expected(fmt::format("'{}' {}", c, where));
+bool Cursor::missing(char c, std::string_view where, std::string_view name) {
+  return expected(name.empty() ? fmt::format("'{}' {}", c, where) : fmt::format("'{}' {} '{}'", c, where, name));
 }
 
 std::string_view Cursor::word() {
@@ -152,13 +151,16 @@ bool Cursor::name(std::string_view& out, std::string_view what) {
   return true;
 }
 
-bool Cursor::integer(int64_t& out, std::string_view what) {
+bool Cursor::integer(int64_t& out, std::string_view what, std::string_view name) {
   skip();
   const auto [q, error] = std::from_chars(p_, end_, out);
-  if (error == std::errc::result_out_of_range) return fail_at(p_, fmt::format("{} does not fit in 64 bits", what), kLimit);
-  if (error != std::errc()) return expected(what);
-  p_ = q;
-  return true;
+  if (error == std::errc()) {
+    p_ = q;
+    return true;
+  }
+  const std::string text = name.empty() ? std::string(what) : fmt::format("{} '{}'", what, name);
+  if (error == std::errc::result_out_of_range) return fail_at(p_, fmt::format("{} does not fit in 64 bits", text), kLimit);
+  return expected(text);
 }
 
 bool Cursor::boolean(bool& out, std::string_view what) {
@@ -254,14 +256,14 @@ bool Cursor::value(std::string_view& out) {
 
 bool Cursor::integers(std::vector<int64_t>& out, std::string_view what) {
   out.clear();
-  if (!expect('{', fmt::format("that opens {}", what))) return false;
+  if (!expect('{', "that opens", what)) return false;
   if (accept('}')) return true;
   do {
     int64_t v = 0;
-    if (!integer(v, fmt::format("an integer of {}", what))) return false;
+    if (!integer(v, "an integer of", what)) return false;
     out.push_back(v);
   } while (accept(','));
-  return expect('}', fmt::format("or ',' in {}", what));
+  return expect('}', "or ',' in", what);
 }
 
 std::string unescape(std::string_view raw) {

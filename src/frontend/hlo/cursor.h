@@ -44,7 +44,11 @@ class Cursor {
 
   // --- blanks and single characters
   void skip();                  // blanks, newlines, comments
-  char peek() { skip(); return p_ < end_ ? *p_ : '\0'; }
+  char peek() {
+    if (p_ < end_ && *p_ > '/') return *p_;   // no blank, no comment: the usual case
+    skip();
+    return p_ < end_ ? *p_ : '\0';
+  }
   char raw() const { return p_ < end_ ? *p_ : '\0'; }   // the very next character, blanks included
   bool at_end() { return peek() == '\0' && p_ >= end_; }
   bool accept(char c) {
@@ -53,12 +57,13 @@ class Cursor {
     return true;
   }
   bool accept(std::string_view word);   // exactly these characters come next
-  bool expect(char c, std::string_view where);
+  // `name` comes after `where` in the message; they are put together only if there is one.
+  bool expect(char c, std::string_view where, std::string_view name = {}) { return accept(c) || missing(c, where, name); }
 
   // --- tokens
   std::string_view word();                                       // [A-Za-z0-9_.-]+ or empty
   bool name(std::string_view& out, std::string_view what);       // optional %, then a word
-  bool integer(int64_t& out, std::string_view what);
+  bool integer(int64_t& out, std::string_view what, std::string_view name = {});
   bool boolean(bool& out, std::string_view what);
   bool quoted(std::string_view& raw, std::string_view what);     // between the quotes, escapes left in
   bool text(std::string& out, std::string_view what);            // the same, escapes resolved
@@ -67,6 +72,8 @@ class Cursor {
   bool integers(std::vector<int64_t>& out, std::string_view what);   // {1,2,3}
 
  private:
+  bool missing(char c, std::string_view where, std::string_view name);
+
   const char* begin_;
   const char* p_;
   const char* end_;

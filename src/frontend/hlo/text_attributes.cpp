@@ -16,78 +16,77 @@ namespace {
 
 using List = std::vector<int64_t> Instruction::*;
 
-// Keys whose value is {1,2,3}, and where it goes.
-const std::unordered_map<std::string_view, List>& lists() {
-  static const std::unordered_map<std::string_view, List> table = {
-      {"dimensions", &Instruction::dimensions},
-      {"lhs_contracting_dims", &Instruction::lhs_contract},
-      {"rhs_contracting_dims", &Instruction::rhs_contract},
-      {"lhs_batch_dims", &Instruction::lhs_batch},
-      {"rhs_batch_dims", &Instruction::rhs_batch},
-      {"dynamic_slice_sizes", &Instruction::dynamic_slice_sizes},
-      {"offset_dims", &Instruction::offset_dims},
-      {"collapsed_slice_dims", &Instruction::collapsed_slice_dims},
-      {"start_index_map", &Instruction::start_index_map},
-      {"operand_batching_dims", &Instruction::operand_batching_dims},
-      {"start_indices_batching_dims", &Instruction::start_indices_batching_dims},
-      {"update_window_dims", &Instruction::update_window_dims},
-      {"inserted_window_dims", &Instruction::inserted_window_dims},
-      {"scatter_dims_to_operand_dims", &Instruction::scatter_dims_to_operand_dims},
-      {"input_batching_dims", &Instruction::input_batching_dims},
-      {"scatter_indices_batching_dims", &Instruction::scatter_indices_batching_dims},
-  };
-  return table;
-}
-
 enum class Key : uint8_t {
+  List,   // {1,2,3} into a member
   Metadata, Sharding, ReplicaGroups, FrontendAttributes, ToApply, Calls, Body, Condition, Branches, TrueComputation, FalseComputation,
   CalledComputations, Select, Scatter, ChannelId, GlobalIds, Slice, Index, Direction, CompareType, Target, BackendConfig, IotaDimension,
   IndexVectorDim, SliceSizes, Padding, Window, DimLabels, ExponentBits, MantissaBits, FeatureGroups, BatchGroups, FusionKind, Pairs,
   IsStable, Sorted, Unique, Distribution, Algorithm, TransposeA
 };
 
-const std::unordered_map<std::string_view, Key>& keys() {
-  static const std::unordered_map<std::string_view, Key> table = {
-      {"metadata", Key::Metadata},
-      {"sharding", Key::Sharding},
-      {"replica_groups", Key::ReplicaGroups},
-      {"frontend_attributes", Key::FrontendAttributes},
-      {"to_apply", Key::ToApply},
-      {"calls", Key::Calls},
-      {"body", Key::Body},
-      {"condition", Key::Condition},
-      {"branch_computations", Key::Branches},
-      {"true_computation", Key::TrueComputation},
-      {"false_computation", Key::FalseComputation},
-      {"called_computations", Key::CalledComputations},
-      {"select", Key::Select},
-      {"scatter", Key::Scatter},
-      {"channel_id", Key::ChannelId},
-      {"use_global_device_ids", Key::GlobalIds},
-      {"slice", Key::Slice},
-      {"index", Key::Index},
-      {"direction", Key::Direction},
-      {"type", Key::CompareType},
-      {"custom_call_target", Key::Target},
-      {"backend_config", Key::BackendConfig},
-      {"iota_dimension", Key::IotaDimension},
-      {"index_vector_dim", Key::IndexVectorDim},
-      {"slice_sizes", Key::SliceSizes},
-      {"padding", Key::Padding},
-      {"window", Key::Window},
-      {"dim_labels", Key::DimLabels},
-      {"exponent_bits", Key::ExponentBits},
-      {"mantissa_bits", Key::MantissaBits},
-      {"feature_group_count", Key::FeatureGroups},
-      {"batch_group_count", Key::BatchGroups},
-      {"kind", Key::FusionKind},
-      {"source_target_pairs", Key::Pairs},
-      {"is_stable", Key::IsStable},
-      {"indices_are_sorted", Key::Sorted},
-      {"unique_indices", Key::Unique},
-      {"distribution", Key::Distribution},
-      {"algorithm", Key::Algorithm},
-      {"transpose_a", Key::TransposeA},
+struct Known {
+  Key key;
+  List list = nullptr;
+};
+
+const std::unordered_map<std::string_view, Known>& keys() {
+  static const std::unordered_map<std::string_view, Known> table = {
+      {"dimensions", {Key::List, &Instruction::dimensions}},
+      {"lhs_contracting_dims", {Key::List, &Instruction::lhs_contract}},
+      {"rhs_contracting_dims", {Key::List, &Instruction::rhs_contract}},
+      {"lhs_batch_dims", {Key::List, &Instruction::lhs_batch}},
+      {"rhs_batch_dims", {Key::List, &Instruction::rhs_batch}},
+      {"dynamic_slice_sizes", {Key::List, &Instruction::dynamic_slice_sizes}},
+      {"offset_dims", {Key::List, &Instruction::offset_dims}},
+      {"collapsed_slice_dims", {Key::List, &Instruction::collapsed_slice_dims}},
+      {"start_index_map", {Key::List, &Instruction::start_index_map}},
+      {"operand_batching_dims", {Key::List, &Instruction::operand_batching_dims}},
+      {"start_indices_batching_dims", {Key::List, &Instruction::start_indices_batching_dims}},
+      {"update_window_dims", {Key::List, &Instruction::update_window_dims}},
+      {"inserted_window_dims", {Key::List, &Instruction::inserted_window_dims}},
+      {"scatter_dims_to_operand_dims", {Key::List, &Instruction::scatter_dims_to_operand_dims}},
+      {"input_batching_dims", {Key::List, &Instruction::input_batching_dims}},
+      {"scatter_indices_batching_dims", {Key::List, &Instruction::scatter_indices_batching_dims}},
+      {"metadata", {Key::Metadata}},
+      {"sharding", {Key::Sharding}},
+      {"replica_groups", {Key::ReplicaGroups}},
+      {"frontend_attributes", {Key::FrontendAttributes}},
+      {"to_apply", {Key::ToApply}},
+      {"calls", {Key::Calls}},
+      {"body", {Key::Body}},
+      {"condition", {Key::Condition}},
+      {"branch_computations", {Key::Branches}},
+      {"true_computation", {Key::TrueComputation}},
+      {"false_computation", {Key::FalseComputation}},
+      {"called_computations", {Key::CalledComputations}},
+      {"select", {Key::Select}},
+      {"scatter", {Key::Scatter}},
+      {"channel_id", {Key::ChannelId}},
+      {"use_global_device_ids", {Key::GlobalIds}},
+      {"slice", {Key::Slice}},
+      {"index", {Key::Index}},
+      {"direction", {Key::Direction}},
+      {"type", {Key::CompareType}},
+      {"custom_call_target", {Key::Target}},
+      {"backend_config", {Key::BackendConfig}},
+      {"iota_dimension", {Key::IotaDimension}},
+      {"index_vector_dim", {Key::IndexVectorDim}},
+      {"slice_sizes", {Key::SliceSizes}},
+      {"padding", {Key::Padding}},
+      {"window", {Key::Window}},
+      {"dim_labels", {Key::DimLabels}},
+      {"exponent_bits", {Key::ExponentBits}},
+      {"mantissa_bits", {Key::MantissaBits}},
+      {"feature_group_count", {Key::FeatureGroups}},
+      {"batch_group_count", {Key::BatchGroups}},
+      {"kind", {Key::FusionKind}},
+      {"source_target_pairs", {Key::Pairs}},
+      {"is_stable", {Key::IsStable}},
+      {"indices_are_sorted", {Key::Sorted}},
+      {"unique_indices", {Key::Unique}},
+      {"distribution", {Key::Distribution}},
+      {"algorithm", {Key::Algorithm}},
+      {"transpose_a", {Key::TransposeA}},
   };
   return table;
 }
@@ -100,7 +99,7 @@ bool TextReader::attributes(Instruction& instruction) {
     const char* where = c_.here();
     const std::string_view key = c_.word();
     if (key.empty()) return c_.expected("an attribute such as dimensions={0}");
-    if (!c_.expect('=', fmt::format("after attribute '{}'", key))) return false;
+    if (!c_.expect('=', "after attribute", key)) return false;
     if (!attribute(instruction, key, where)) return false;
   }
   return true;
@@ -113,15 +112,15 @@ bool TextReader::attribute(Instruction& instruction, std::string_view key, const
     instruction.other.emplace_back(key, without_comments(value));
     return true;
   };
-  if (const auto list = lists().find(key); list != lists().end()) {
-    std::vector<int64_t>& out = instruction.*list->second;
-    if (!out.empty()) return c_.fail_at(where, fmt::format("attribute '{}' is given twice", key));
-    return c_.integers(out, key);
-  }
   const auto known = keys().find(key);
   if (known == keys().end()) return verbatim();
   const std::string_view op = instruction.opcode;
-  switch (known->second) {
+  switch (known->second.key) {
+    case Key::List: {
+      std::vector<int64_t>& out = instruction.*known->second.list;
+      if (!out.empty()) return c_.fail_at(where, fmt::format("attribute '{}' is given twice", key));
+      return c_.integers(out, key);
+    }
     case Key::Metadata: return metadata(instruction);
     case Key::Sharding: {
       std::string_view text;
@@ -204,7 +203,7 @@ bool TextReader::metadata(Instruction& instruction) {
   while (!c_.accept('}')) {
     const std::string_view key = c_.word();
     if (key.empty()) return c_.expected("a field of metadata or '}'");
-    if (!c_.expect('=', fmt::format("after metadata field '{}'", key))) return false;
+    if (!c_.expect('=', "after metadata field", key)) return false;
     if (key == "op_name") {
       if (!c_.text(instruction.op_name, key)) return false;
     } else if (key == "source_file") {
@@ -236,7 +235,7 @@ bool TextReader::frontend_attributes(Instruction* instruction) {
       key = quoted_key;
     }
     if (key.empty()) return c_.expected("a frontend attribute's name");
-    if (!c_.expect('=', fmt::format("after frontend attribute '{}'", key))) return false;
+    if (!c_.expect('=', "after frontend attribute", key)) return false;
     std::string value;
     if (c_.peek() == '"') {
       if (!c_.text(value, key)) return false;
@@ -278,7 +277,7 @@ bool TextReader::separated(std::vector<int64_t>& out, std::string_view what) {
   out.clear();
   do {
     int64_t v = 0;
-    if (!c_.integer(v, what)) return false;
+    if (!c_.integer(v, "an integer of", what)) return false;
     out.push_back(v);
     if (c_.raw() != 'x') return true;
     c_.seek(c_.here() + 1);
@@ -298,7 +297,7 @@ bool TextReader::window(Instruction& instruction) {
     const char* where = c_.here();
     const std::string_view key = c_.word();
     if (key.empty()) return c_.expected("a field of a window or '}'");
-    if (!c_.expect('=', fmt::format("after window field '{}'", key))) return false;
+    if (!c_.expect('=', "after window field", key)) return false;
     std::vector<int64_t> values, highs;
     if (key == "pad") {
       do {
@@ -311,7 +310,7 @@ bool TextReader::window(Instruction& instruction) {
         if (c_.raw() != 'x') break;
         c_.seek(c_.here() + 1);
       } while (true);
-    } else if (!separated(values, fmt::format("an integer of window field '{}'", key))) {
+    } else if (!separated(values, key)) {
       return false;
     }
     if (!sized) {

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <functional>
 
 #include "frontend/hlo/finish.h"
@@ -64,7 +66,7 @@ bool TextReader::header() {
   while (c_.accept(',')) {
     const std::string_view key = c_.word();
     if (key.empty()) return c_.expected("an attribute of the module");
-    if (!c_.expect('=', fmt::format("after attribute '{}'", key))) return false;
+    if (!c_.expect('=', "after attribute", key)) return false;
     if (key == "num_partitions" || key == "replica_count") {
       int64_t& out = key == "num_partitions" ? module_.num_partitions : module_.replica_count;
       c_.skip();
@@ -135,14 +137,14 @@ bool TextReader::table(std::string_view which) {
       if (which == "FileNames") sources_.add_file(id, std::move(name));
       continue;
     }
-    if (!c_.expect('{', fmt::format("that opens an entry of {}", which))) return false;
+    if (!c_.expect('{', "that opens an entry of", which)) return false;
     SourceMap::Location location;
     int64_t frame_location = 0;
     while (!c_.accept('}')) {
       const std::string_view key = c_.word();
       int64_t v = 0;
       if (key.empty()) return c_.expected(fmt::format("a field of {} or '}}'", which));
-      if (!c_.expect('=', fmt::format("after field '{}'", key)) || !c_.integer(v, key)) return false;
+      if (!c_.expect('=', "after field", key) || !c_.integer(v, key)) return false;
       if (key == "file_name_id") location.file_id = v;
       if (key == "line") location.line = v;
       if (key == "file_location_id") frame_location = v;
@@ -155,6 +157,22 @@ bool TextReader::table(std::string_view which) {
     }
   }
   return true;
+}
+
+// How many lines the body that starts here has, if it is printed the usual way: one instruction a line. Only a hint for memory: bounded,
+// and no part of the text is looked at twice.
+size_t TextReader::lines_ahead() {
+  if (c_.here() < counted_) return 0;
+  size_t lines = 0;
+  const char* p = c_.here();
+  while (lines < 65536) {
+    const void* newline = std::memchr(p, '\n', static_cast<size_t>(c_.end() - p));
+    p = newline == nullptr ? c_.end() : static_cast<const char*>(newline) + 1;
+    if (p == c_.end() || *p == '}') break;
+    ++lines;
+  }
+  counted_ = p;
+  return lines;
 }
 
 bool TextReader::computation() {
@@ -190,6 +208,7 @@ bool TextReader::computation() {
   if (!c_.expect('{', "that opens the body of a computation")) return false;
 
   instructions_.clear();
+  computation.instructions.reserve(lines_ahead());
   uint32_t root = UINT32_MAX;
   while (!c_.accept('}')) {
     if (c_.at_end()) return c_.fail_at(where, fmt::format("computation '{}' is never closed", name));
@@ -204,12 +223,13 @@ bool TextReader::computation() {
     if (!instruction(computation)) return false;
   }
   if (computation.instructions.empty()) return c_.fail_at(where, fmt::format("computation '{}' is empty", name));
+  if (computation.instructions.size() * 2 < computation.instructions.capacity()) computation.instructions.shrink_to_fit();
   computation.root = root != UINT32_MAX ? root : static_cast<uint32_t>(computation.instructions.size() - 1);
   while (c_.accept(',')) {   // execution_thread="..."
     const std::string_view key = c_.word();
     std::string_view ignored;
     if (key.empty()) return c_.expected("an attribute of the computation");
-    if (!c_.expect('=', fmt::format("after attribute '{}'", key)) || !c_.value(ignored)) return false;
+    if (!c_.expect('=', "after attribute", key) || !c_.value(ignored)) return false;
   }
 
   // Numbers of names -> positions.

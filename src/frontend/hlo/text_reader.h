@@ -48,6 +48,7 @@ class TextReader {
   bool tables();
   bool table(std::string_view which);
   bool computation();
+  size_t lines_ahead();
   bool instruction(Computation& computation);
   bool operands(Instruction& instruction);
   bool resolve_computations();
@@ -81,6 +82,7 @@ class TextReader {
   NameTable computations_;
   ExpansionBudget budget_;
   uint32_t entry_ = UINT32_MAX;
+  const char* counted_ = nullptr;   // how far lines_ahead has looked
 };
 
 }  // namespace shardproof::hlo

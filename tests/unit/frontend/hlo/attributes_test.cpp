@@ -260,7 +260,7 @@ TEST_CASE("shard_map: frontend attributes of Shardy") {
 
 TEST_CASE("attributes given twice or cut off") {
   CHECK(bad("r = f32[8,8] transpose(p0), dimensions={1,0}, dimensions={0,1}").message == "attribute 'dimensions' is given twice");
-  CHECK(bad("r = f32[8,8] transpose(p0), dimensions={1,").message.find("an integer of dimensions") != std::string::npos);
+  CHECK(bad("r = f32[8,8] transpose(p0), dimensions={1,").message.find("an integer of 'dimensions'") != std::string::npos);
   CHECK(bad("r = f32[8,8] transpose(p0), dimensions").message.find("'=' after attribute 'dimensions'") != std::string::npos);
   CHECK(bad("r = f32[8,8] transpose(p0), dimensions={99999999999999999999}").message.find("64 bits") != std::string::npos);
   CHECK(bad("r = f32[8,8] get-tuple-element(p0), index=-1").message.find("not negative") != std::string::npos);
