@@ -3,6 +3,7 @@
 PRESET ?= release
 BUILD := build/$(PRESET)
 PY := .venv/bin/python
+PYTHON_FILES := python tools examples tests/*.py tests/python tests/authoring
 # A build of many files swaps on small machines: at most four at once unless told otherwise.
 JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && echo 4 || echo $$n)
 LAUNCHER = $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
@@ -32,14 +33,14 @@ test-python: build
 
 format:
 	@git ls-files '*.h' '*.cpp' | xargs -r clang-format -i
-	@$(PY) -m ruff format python tests tools examples
-	@$(PY) -m ruff check -q --fix python tests tools examples
+	@$(PY) -m ruff format $(PYTHON_FILES)
+	@$(PY) -m ruff check -q --fix $(PYTHON_FILES)
 
 lint: setup
 	@$(PY) tools/check_includes.py
 	@$(PY) tools/check_files.py
-	@$(PY) -m ruff check python tests tools examples
-	@$(PY) -m ruff format --check -q python tests tools examples
+	@$(PY) -m ruff check $(PYTHON_FILES)
+	@$(PY) -m ruff format --check -q $(PYTHON_FILES)
 	@$(PY) -m mypy
 
 docs: setup

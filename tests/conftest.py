@@ -7,6 +7,10 @@ import shutil
 
 import pytest
 
+# JAX reads this when it makes its first device.
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 

@@ -81,7 +81,7 @@ class _Names:
             spare = next(f"{name}_{i}" for i in range(1, len(self.nodes) + 2) if f"{name}_{i}" not in self.nodes)
             other.name = spare
             self.nodes[spare] = other
-        if self.nodes.get(node.name) is node:
+        if node.name in self.nodes and self.nodes[node.name] is node:
             del self.nodes[node.name]
         node.name = name
         self.nodes[name] = node
@@ -175,6 +175,7 @@ def integer_facts(gm: torch.fx.GraphModule) -> dict[str, str]:
 
 _MOVES = {
     "view",
+    "constant_pad_nd",
     "reshape",
     "slice",
     "select",

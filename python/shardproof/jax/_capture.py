@@ -1,0 +1,376 @@
+# Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+"""Lowers a function for its mesh and for one device, and relates the two by the shardings that it was given."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from shardproof._manifest import Manifest
+from shardproof._report import Report, ShardproofError
+from shardproof._run import check as run_check
+
+STAGES = ("stablehlo", "hlo", "spmd")
+
+
+class JaxCaptureError(ShardproofError):
+    """A function that cannot be lowered or related; the message says what to do."""
+
+
+def host_devices(count: int) -> None:
+    """Asks for `count` CPU devices. Must come before JAX makes its first array."""
+    flag = f"--xla_force_host_platform_device_count={count}"
+    flags = [
+        f for f in os.environ.get("XLA_FLAGS", "").split() if not f.startswith("--xla_force_host_platform_device_count")
+    ]
+    os.environ["XLA_FLAGS"] = " ".join([*flags, flag])
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    if "jax" in sys.modules:
+        import jax
+
+        if len(jax.devices()) < count:
+            raise JaxCaptureError(
+                f"JAX already runs with {len(jax.devices())} devices: call host_devices({count}) before anything else of JAX, or set XLA_FLAGS={flag}"
+            )
+
+
+@dataclasses.dataclass
+class Capture:
+    """The two lowered modules and their manifest."""
+
+    sequential: str
+    distributed: str
+    manifest: Manifest
+    ending: str  # of the files: "mlir" or "hlo.txt"
+    notes: list[str]
+
+    def save(self, folder: str | os.PathLike[str]) -> pathlib.Path:
+        folder = pathlib.Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"seq.{self.ending}").write_text(self.sequential, encoding="utf-8")
+        (folder / f"dist.{self.ending}").write_text(self.distributed, encoding="utf-8")
+        self.manifest.save(folder / "case.json")
+        return folder
+
+    def check(self, **options: Any) -> Report:
+        with tempfile.TemporaryDirectory(prefix="shardproof-jax-") as folder:
+            report = run_check(self.save(folder), **options)
+        return dataclasses.replace(report, assumptions=(*self.notes, *report.assumptions), manifest=None)
+
+
+def verify(
+    fn: Callable[..., Any],
+    *args: Any,
+    mesh: Any = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    reference: Callable[..., Any] | None = None,
+    check: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Report:
+    """Proves that `fn` on the mesh computes what `reference` computes on one device.
+
+    fn             a function, jitted or not; it may use shard_map inside
+    args           example arguments, arrays or jax.ShapeDtypeStruct, with global shapes
+    mesh           jax.sharding.Mesh; by default that of the first sharding
+    in_shardings   as for jax.jit: a tree of PartitionSpec or NamedSharding, a prefix of the arguments' tree
+    out_shardings  the same for the results; by default what the lowered module says (replicated where it says nothing)
+    reference      the one-device function. Without it `fn` itself is checked against its own partitioned form (stage "spmd"): a check of the
+                   compiler; it needs a function without shard_map
+    stage          "stablehlo" (as lowered), "hlo" (the same as HLO text), or "spmd" (after XLA's partitioner)
+    facts          e.g. ["tokens in [0, 32000)"], by the names that the report shows
+    expect         output path -> placement
+    check          options of shardproof.check
+    """
+    return capture(
+        fn, *args, mesh=mesh, in_shardings=in_shardings, out_shardings=out_shardings, reference=reference, **options
+    ).check(**dict(check or {}))
+
+
+def capture(
+    fn: Callable[..., Any],
+    *args: Any,
+    mesh: Any = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    reference: Callable[..., Any] | None = None,
+    stage: str | None = None,
+    facts: Sequence[str] = (),
+    expect: Mapping[str, Any] | None = None,
+    static_argnums: Sequence[int] = (),
+    donate_argnums: Sequence[int] = (),
+) -> Capture:
+    """Lowers both programs and writes the manifest; see `verify`."""
+    jax = _jax()
+    stage = stage or ("stablehlo" if reference is not None else "spmd")
+    if stage not in STAGES:
+        raise JaxCaptureError(f"stage={stage!r}: the stages are {', '.join(STAGES)}")
+    mesh = (
+        mesh
+        if mesh is not None
+        else _mesh_of((in_shardings, out_shardings, [getattr(x, "sharding", None) for x in jax.tree.leaves(args)]))
+    )
+    if mesh is None:
+        raise JaxCaptureError("give the mesh: mesh=jax.sharding.Mesh(...), or NamedSharding objects as in_shardings")
+    size = int(np.prod(list(mesh.shape.values())))
+    if len(jax.devices()) < size:
+        raise JaxCaptureError(
+            f"the mesh has {size} devices and JAX sees {len(jax.devices())}: call shardproof.jax.host_devices({size}) before anything else of JAX"
+        )
+    dynamic = tuple(a for i, a in enumerate(args) if i not in static_argnums)
+    abstract = jax.tree.map(_abstract, dynamic)
+    lowering: dict[str, Any] = {"keep_unused": True}
+    if in_shardings is not None:
+        lowering["in_shardings"] = jax.tree.map(lambda s: _named(s, mesh), in_shardings, is_leaf=_is_spec)
+    if out_shardings is not None:
+        lowering["out_shardings"] = jax.tree.map(lambda s: _named(s, mesh), out_shardings, is_leaf=_is_spec)
+    call = _plain(fn)
+    static = tuple(static_argnums)
+    dist = jax.jit(call, static_argnums=static, donate_argnums=tuple(donate_argnums), **lowering).lower(
+        *_with_static(args, abstract, static)
+    )
+    # The same function, or the reference, for one device: the arguments lose their shardings.
+    alone = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), abstract)
+    seq = jax.jit(_plain(reference) if reference is not None else call, static_argnums=static, keep_unused=True).lower(
+        *_with_static(args, alone, static)
+    )
+    sequential, distributed, ending = _texts(seq, dist, stage)
+    composer = _Composer(jax, mesh, seq, dist, abstract, stage, ending)
+    composer.inputs(in_shardings)
+    composer.outputs(out_shardings, expect or {})
+    for fact in facts:
+        composer.fact(fact)
+    return Capture(sequential, distributed, composer.manifest, ending, composer.notes)
+
+
+def _jax() -> Any:
+    try:
+        import jax
+    except ImportError as error:
+        raise JaxCaptureError("JAX is not installed: pip install 'shardproof[jax]'") from error
+    version = tuple(int(p) for p in jax.__version__.split(".")[:2])
+    if version < (0, 7):
+        raise JaxCaptureError(
+            f"JAX {jax.__version__} lowers shardings in an older form; use JAX 0.10 (0.7 and later may work)"
+        )
+    return jax
+
+
+def _plain(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function under jax.jit, so that our shardings apply."""
+    import jax
+
+    return getattr(fn, "__wrapped__", fn) if isinstance(fn, jax.stages.Wrapped) else fn
+
+
+def _abstract(x: Any) -> Any:
+    import jax
+
+    sharding = getattr(x, "sharding", None)
+    if isinstance(sharding, jax.sharding.NamedSharding):
+        return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
+    if isinstance(x, jax.ShapeDtypeStruct):
+        return jax.ShapeDtypeStruct(x.shape, x.dtype)
+    array = np.asarray(x) if not hasattr(x, "dtype") else x
+    return jax.ShapeDtypeStruct(array.shape, jax.dtypes.canonicalize_dtype(array.dtype))
+
+
+def _with_static(args: Sequence[Any], abstract: Sequence[Any], static: Sequence[int]) -> list[Any]:
+    rest = iter(abstract)
+    return [a if i in static else next(rest) for i, a in enumerate(args)]
+
+
+def _is_spec(x: Any) -> bool:
+    from jax.sharding import PartitionSpec, Sharding
+
+    return x is None or isinstance(x, (PartitionSpec, Sharding))
+
+
+def _named(spec: Any, mesh: Any) -> Any:
+    from jax.sharding import NamedSharding, PartitionSpec
+
+    return NamedSharding(mesh, spec) if isinstance(spec, PartitionSpec) else spec
+
+
+def _mesh_of(tree: Any) -> Any:
+    import jax
+    from jax.sharding import NamedSharding
+
+    for leaf in jax.tree.leaves(tree, is_leaf=_is_spec):
+        if isinstance(leaf, NamedSharding):
+            return leaf.mesh
+    return None
+
+
+def _texts(seq: Any, dist: Any, stage: str) -> tuple[str, str, str]:
+    if stage == "stablehlo":
+        return seq.as_text(debug_info=True), dist.as_text(debug_info=True), "mlir"
+    if stage == "hlo":
+        return seq.as_text("hlo"), dist.as_text("hlo"), "hlo.txt"
+    return seq.as_text("hlo"), _after_partitioner(dist), "hlo.txt"
+
+
+def _after_partitioner(dist: Any) -> str:
+    import jax
+
+    with tempfile.TemporaryDirectory(prefix="shardproof-xla-") as folder:
+        jax.clear_caches()
+        dist.compile(
+            {
+                "xla_dump_to": folder,
+                "xla_dump_hlo_pass_re": "spmd",
+                "xla_dump_hlo_as_text": True,
+                "xla_dump_large_constants": True,
+            }
+        )
+        found = sorted(pathlib.Path(folder).glob("*after_spmd-partitioning*.txt"))
+        if not found:
+            raise JaxCaptureError(
+                "XLA wrote no module after partitioning (one device, or a version with other pass names); use stage='stablehlo'"
+            )
+        return found[-1].read_text(encoding="utf-8")
+
+
+def placement(sharding: Any, mesh: Any, rank: int) -> str:
+    """A PartitionSpec or NamedSharding in the words of a manifest: `Shard(0)@dp, Shard(1)@(cp, tp)`."""
+    from jax.sharding import NamedSharding, PartitionSpec
+
+    if sharding is None:
+        return "Replicate"
+    spec = sharding.spec if isinstance(sharding, NamedSharding) else sharding
+    if not isinstance(spec, PartitionSpec):
+        raise JaxCaptureError(
+            f"a sharding of type {type(sharding).__name__} has no words; use NamedSharding or PartitionSpec"
+        )
+    words = []
+    for dim, axes in enumerate(spec):
+        if axes is None or axes is PartitionSpec.UNCONSTRAINED:
+            continue
+        names = [a for a in ((axes,) if isinstance(axes, str) else axes) if mesh.shape[a] > 1]
+        if names:
+            words.append(f"Shard({dim})@{names[0] if len(names) == 1 else '(' + ', '.join(names) + ')'}")
+    for axis in sorted(getattr(spec, "unreduced", None) or ()):
+        words.append(f"Partial(sum)@{axis}")
+    return ", ".join(words) or "Replicate"
+
+
+def path_name(root: Sequence[str], path: Any) -> str:
+    """`params['dense']['kernel']` from a pytree path; the first entry counts the argument."""
+    import jax
+
+    first, *rest = path
+    index = getattr(first, "idx", None)
+    base = root[index] if index is not None and index < len(root) else f"arg{index}"
+    return base + jax.tree_util.keystr(tuple(rest))
+
+
+class _Composer:
+    """Writes the manifest from the lowered modules' trees."""
+
+    def __init__(self, jax: Any, mesh: Any, seq: Any, dist: Any, abstract: Any, stage: str, ending: str) -> None:
+        self.jax, self.mesh, self.seq, self.dist, self.abstract, self.stage = jax, mesh, seq, dist, abstract, stage
+        self.manifest = Manifest(f"seq.{ending}", f"dist.{ending}", mesh=dict(mesh.shape))
+        self.notes: list[str] = []
+        self.names: dict[str, str] = {}  # pytree path -> name in the module
+
+    def inputs(self, in_shardings: Any) -> None:
+        jax = self.jax
+        leaves, _ = jax.tree_util.tree_flatten_with_path(self.abstract)
+        specs = self._spread(in_shardings, self.abstract)
+        if specs is None:
+            specs = [getattr(leaf, "sharding", None) for _, leaf in leaves]
+            if not any(specs):
+                self.notes.append("no in_shardings, and the arguments have none: all are taken to be replicated")
+        if self._count(self.seq) != len(leaves):
+            raise JaxCaptureError(
+                f"the reference takes {self._count(self.seq)} arrays and the sharded function {len(leaves)}: both need the same arguments"
+            )
+        roots = _argument_names(self.dist, len(self.abstract))
+        for index, ((path, leaf), spec) in enumerate(zip(leaves, specs, strict=True)):
+            name = f"%arg{index}" if self.stage == "stablehlo" else str(index)
+            label = path_name(roots, path)
+            self.names[label] = name
+            self.manifest.input(name, placement(spec, self.mesh, len(leaf.shape)))
+
+    @staticmethod
+    def _count(lowered: Any) -> int:
+        import jax
+
+        return len(jax.tree.leaves(lowered.in_tree.unflatten(range(lowered.in_tree.num_leaves))))
+
+    def _spread(self, shardings: Any, tree: Any) -> list[Any] | None:
+        """One sharding for each leaf: the given tree may stop at any level."""
+        if shardings is None:
+            return None
+        jax = self.jax
+        if _is_spec(shardings):
+            return [shardings] * len(jax.tree.leaves(tree))
+        if (
+            isinstance(tree, tuple)
+            and len(tree) == 1
+            and not (isinstance(shardings, (tuple, list)) and len(shardings) == 1)
+        ):
+            shardings = (shardings,)
+        out: list[Any] = []
+
+        def walk(spec: Any, sub: Any) -> Any:
+            out.extend([spec] * len(jax.tree.leaves(sub)))
+
+        jax.tree.map(walk, tuple(shardings) if isinstance(shardings, list) else shardings, tree, is_leaf=_is_spec)
+        return out
+
+    def outputs(self, out_shardings: Any, expect: Mapping[str, Any]) -> None:
+        jax = self.jax
+        info = self.dist.out_info
+        leaves, _ = jax.tree_util.tree_flatten_with_path(info)
+        theirs = jax.tree.leaves(self.seq.out_info)
+        if [tuple(x.shape) for x in theirs] != [tuple(x.shape) for _, x in leaves]:
+            raise JaxCaptureError(
+                f"the results differ in shape: {[tuple(x.shape) for _, x in leaves]} sharded, {[tuple(x.shape) for x in theirs]} on one device"
+            )
+        specs = self._spread(out_shardings, info)
+        for index, (path, leaf) in enumerate(leaves):
+            label = "result" + jax.tree_util.keystr(path)
+            if label in expect:
+                words = expect[label]
+            else:
+                spec = specs[index] if specs is not None else getattr(leaf, "sharding", None)
+                if specs is None and spec is None:
+                    self.notes.append(
+                        f"{label}: no out_shardings, and the lowered module states none: any placement is accepted"
+                    )
+                    self.manifest.output(str(index), dist=str(index), label=label, expect="any")
+                    continue
+                words = placement(spec, self.mesh, len(leaf.shape))
+            self.manifest.output(str(index), dist=str(index), label=label, expect=words)
+
+    def fact(self, text: str) -> None:
+        """Facts are written with pytree names; the manifest has the module's."""
+        for label in sorted(self.names, key=len, reverse=True):
+            if text.startswith(label):
+                text = self.names[label] + text[len(label) :]
+                break
+        else:
+            raise JaxCaptureError(f"the fact {text!r} names no argument; they are {', '.join(self.names)}")
+        self.manifest.fact(text)
+
+
+def _argument_names(lowered: Any, count: int) -> list[str]:
+    info = getattr(getattr(lowered, "_lowering", None), "compile_args", {}) or {}
+    debug = info.get("all_args_info") or info.get("debug_info")
+    names = getattr(getattr(debug, "debug_info", debug), "arg_names", None)
+    if not names:
+        return [f"arg{i}" for i in range(count)]
+    roots: list[str] = []
+    for name in names:
+        root = str(name).split("[")[0].split(".")[0]
+        if not roots or roots[-1] != root:
+            roots.append(root)
+    return roots if len(roots) == count else [f"arg{i}" for i in range(count)]
