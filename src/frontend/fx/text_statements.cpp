@@ -4,7 +4,7 @@
 //   name: annotation                             the type of a placeholder that the next form will define (pytree signatures)
 //   a, b, c, = fx_pytree.tree_flatten_spec(...)  the placeholders
 //   a = b = None                                 deletion: nothing to do, as names are never reused
-//   a += b;  name = a                            an operator in place (Dynamo's graphs)
+//   a += b;  name = a                            an operator in place (Dynamo's graphs); also a[i] = b;  name = a
 //   l_x_ = L_x_                                  the node's name of the parameter L_x_ (Dynamo's graphs)
 //   return ...
 // Anything else is an error.
@@ -268,7 +268,7 @@ bool BodyReader::statement() {
     return true;
   }
   const size_t length = expressions_.binary_operator();
-  if (length > 0 && cursor_.peek(length) == '=') return in_place(name, pos);
+  if ((length > 0 && cursor_.peek(length) == '=') || (c == '[' && names_.values.count(name) != 0)) return in_place(name, pos);
   return cursor_.fail(fmt::format("expected '=' or ':' after '{}', found {}", name, cursor_.found()));
 }
 
@@ -514,23 +514,41 @@ bool BodyReader::call_value(Value& value, Arg operand, size_t start) {
   return true;
 }
 
-// "a += b;  name = a": the value is `name`.
+// "a += b;  name = a" and "a[i] = b;  name = a": the value is `name`.
 bool BodyReader::in_place(std::string_view target, size_t target_pos) {
   if (names_.values.count(target) == 0) {
     return cursor_.fail_at(target_pos, fmt::format("'{}' is changed in place but was never defined", target), "SP211");
   }
-  const size_t length = expressions_.binary_operator();
-  std::string function(function_of(cursor_.text().substr(cursor_.pos(), length)));
-  cursor_.advance(length + 1);
+  if (!finish()) return false;
+  Value value;
+  value.op = Value::Op::Builtin;
+  value.args.push_back(name_arg(target));
+  if (cursor_.take('[')) {
+    value.target = "operator.setitem";
+    value.args.emplace_back();
+    cursor_.skip_blanks();
+    if (!expressions_.argument(value.args.back(), true)) return false;
+    cursor_.skip_blanks();
+    if (!cursor_.take(']')) return cursor_.fail(fmt::format("expected ']' after an item's index, found {}", cursor_.found()));
+    cursor_.skip_blanks();
+    if (cursor_.peek() != '=' || cursor_.peek(1) == '=') return cursor_.fail(fmt::format("expected '=', found {}", cursor_.found()));
+    cursor_.advance();
+  } else {
+    const size_t length = expressions_.binary_operator();
+    std::string_view function = function_of(cursor_.text().substr(cursor_.pos(), length)).substr(std::string_view("operator.").size());
+    if (function.back() == '_') function.remove_suffix(1);  // and_, or_
+    value.target = "operator.i" + std::string(function);
+    cursor_.advance(length + 1);
+  }
   cursor_.skip_blanks();
-  Arg second;
-  if (!expressions_.argument(second, false)) return false;
+  value.args.emplace_back();
+  if (!expressions_.argument(value.args.back(), false)) return false;
   cursor_.skip_blanks();
-  if (!cursor_.take(';'))
+  if (!cursor_.take(';')) {
     return cursor_.fail(fmt::format("expected '; name = {}' after an operator in place, found {}", target, cursor_.found()));
+  }
   cursor_.skip_blanks();
   const size_t name_pos = cursor_.pos();
-  Value value;
   value.name = std::string(cursor_.identifier());
   cursor_.skip_blanks();
   if (!value.name.empty() && cursor_.take(':') && !annotation(value.type)) return false;
@@ -538,12 +556,6 @@ bool BodyReader::in_place(std::string_view target, size_t target_pos) {
   if (value.name.empty() || !cursor_.take('=')) return cursor_.fail(fmt::format("expected 'name = {}', found {}", target, cursor_.found()));
   cursor_.skip_blanks();
   if (!cursor_.take_word(target)) return cursor_.fail(fmt::format("expected '{}', found {}", target, cursor_.found()));
-  if (!finish()) return false;
-  value.op = Value::Op::Builtin;
-  const std::string_view base = function;
-  value.target = "operator.i" + std::string(base.substr(9, base.back() == '_' ? base.size() - 10 : std::string_view::npos));
-  value.args.push_back(name_arg(target));
-  value.args.push_back(std::move(second));
   value.file = file_;
   value.line = file_line_;
   value.text_line = cursor_.line();

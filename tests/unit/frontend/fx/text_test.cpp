@@ -239,6 +239,12 @@ TEST_CASE("fx text: items, operators, attributes, builtins") {
   CHECK(last("a += b;  c = a").target == "operator.iadd");
   CHECK(last("a |= b;  c = a").target == "operator.ior");
   CHECK(last("a |= b;  c = a").name == "c");
+  CHECK(last("a //= b;  c: \"f32[7]\" = a;  a = None").target == "operator.ifloordiv");
+  const Value setitem = last("a[(slice(None, None, None), 0)] = b;  setitem = a;  setitem = None");
+  CHECK(setitem.target == "operator.setitem");
+  CHECK(setitem.args.size() == 3);
+  CHECK(setitem.args[1].kind == Kind::Tuple);
+  CHECK(setitem.args[2].text == "b");
 }
 
 TEST_CASE("fx text: higher-order operators, operator names and objects as arguments") {
@@ -525,7 +531,8 @@ TEST_CASE("fx text: errors name the place") {
       {"a = torch.ops.aten.neg.default(b)", 9, "second time"},
       {"q = None", 9, "never defined"},
       {"a, b = torch.ops.aten.max.dim(a)", 16, "tree_flatten_spec"},
-      {"a[0] = b", 10, "expected '='"},
+      {"a[0] = b", 17, "'; name = a'"},
+      {"a[0] == b", 14, "'='"},
       {"for x in a:", 13, "expected '='"},
       {"z = a + b + a", 19, "one operator"},
       {"z = torch.ops.aten.neg.default(12ab)", 40, "number"},
