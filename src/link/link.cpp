@@ -25,7 +25,18 @@ Failure Linker::run() {
     int64_t p = std::max<int64_t>(first.num_partitions, 1), q = std::max<int64_t>(first.num_replicas, 1);
     if (m_.spmd == Kind::Replicas) p = 1, q = n;
     else if (m_.spmd == Kind::Partitions) p = n, q = 1;
-    else if (p * q != n && p == 1 && q == 1) p = n;   // the module states nothing
+    else if (p * q != n && p == 1 && q == 1) {   // the module states nothing: its collectives tell what the ranks are
+      bool replicas = false, partitions = false;
+      for (const ir::Node& node : first.graph.nodes) {
+        if (node.op == ir::Op::RankId) (node.a[0] ? replicas : partitions) = true;
+        if (!node.group) continue;
+        replicas |= node.group->kind == ir::GroupRef::Kind::Replicas || node.group->kind == ir::GroupRef::Kind::CrossReplica;
+        partitions |= node.group->kind == ir::GroupRef::Kind::Partitions;
+      }
+      if (replicas && partitions)
+        return error("SP203", "the module states neither partitions nor replicas, and its collectives use both: say in \"spmd\" what the ranks are", "distributed");
+      (replicas ? q : p) = n;
+    }
     if (p > n || q > n || p * q != n)
       return error("SP203", fmt::format("the distributed program is for {} partitions and {} replicas, but the mesh has {} ranks", p, q, n), "mesh");
     partitions_ = p;
