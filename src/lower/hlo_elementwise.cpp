@@ -331,7 +331,52 @@ Value HloLowering::bitcast_convert(const Call& c) {
   if (from == to) return Value::of(x);
   // Integers of one width have one pattern, read in two ways.
   if (ir::is_int(from) && ir::is_int(to) && ir::int_bits(from) == ir::int_bits(to)) return Value::of(convert(x, to));
+  if (ir::is_float(to) && ir::is_int(from)) return Value::of(float_of_bits(x, to));
   throw Unsupported{fmt::format("bitcast-convert from {} to {} looks at bits", ir::name(from), ir::name(to))};
+}
+
+// The float that an integer's bits are: random bits become numbers in [1, 2) this way, as mantissa | exponent of 1.
+NodeId HloLowering::float_of_bits(NodeId bits, DType t) {
+  const DType from = b.dtype(bits);
+  int mantissa = 0, width = 0;
+  switch (t) {
+    case DType::F64: mantissa = 52, width = 64; break;
+    case DType::F32: mantissa = 23, width = 32; break;
+    case DType::F16: mantissa = 10, width = 16; break;
+    case DType::BF16: mantissa = 7, width = 16; break;
+    default: throw Unsupported{fmt::format("bitcast-convert to {}", ir::name(t))};
+  }
+  if (ir::int_bits(from) != width) throw Unsupported{"bitcast-convert that changes the shape"};
+  const int exponents = width - 1 - mantissa;
+  const int64_t bias = (int64_t{1} << (exponents - 1)) - 1, one = bias << mantissa;
+  const auto real = [&](double v) { return b.constant(ir::Literal::real(v, t), t); };
+  const auto add = [&](NodeId x, NodeId y) { return map(Fn::Add, {x, y}, t); };
+  const auto mul = [&](NodeId x, NodeId y) { return map(Fn::Mul, {x, y}, t); };
+  // y | bits of 1, y below 2^mantissa: 1 + y * 2^-mantissa
+  const ir::Node& n = b.g[bits];
+  if (n.op == ir::Op::Map && n.fn == Fn::Or && n.in.size() == 2) {
+    for (size_t k = 0; k < 2; ++k) {
+      const ir::Node& y = b.g[n.in[1 - k]];
+      if (integer_value(n.in[k]) != one || y.op != ir::Op::Map || y.fn != Fn::ShrL) continue;
+      const auto shift = integer_value(y.in[1]);
+      if (shift && *shift >= width - mantissa && *shift < width) return add(mul(convert(n.in[1 - k], t), real(std::ldexp(1.0, -mantissa))), real(1));
+    }
+  }
+  // Sign, exponent and mantissa of any pattern; subnormal numbers have exponent 0, the greatest exponent is infinity or NaN.
+  const auto field = [&](int shift, int64_t mask) {
+    const NodeId shifted = shift == 0 ? bits : map(Fn::ShrL, {bits, integer(shift, from)}, from);
+    return map(Fn::And, {shifted, integer(mask, from)}, from);
+  };
+  const auto is = [&](NodeId x, int64_t v) { return map(Fn::Eq, {x, integer(v, from)}, DType::Bool); };
+  const NodeId m = field(0, (int64_t{1} << mantissa) - 1), e = field(mantissa, (int64_t{1} << exponents) - 1), sign = field(width - 1, 1);
+  const NodeId fraction = mul(convert(m, t), real(std::ldexp(1.0, -mantissa)));
+  const NodeId power = map(Fn::Exp2, {add(convert(e, t), real(static_cast<double>(-bias)))}, t);
+  const NodeId small = mul(fraction, real(std::ldexp(1.0, static_cast<int>(1 - bias))));
+  const double infinity = std::numeric_limits<double>::infinity();
+  const NodeId top = map(Fn::Select, {is(m, 0), real(infinity), real(std::numeric_limits<double>::quiet_NaN())}, t);
+  NodeId v = map(Fn::Select, {is(e, 0), small, mul(add(fraction, real(1)), power)}, t);
+  v = map(Fn::Select, {is(e, (int64_t{1} << exponents) - 1), top, v}, t);
+  return map(Fn::Select, {is(sign, 1), map(Fn::Neg, {v}, t), v}, t);
 }
 
 // Rounding to a standard format is two casts. Any other format is not.

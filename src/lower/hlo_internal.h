@@ -111,6 +111,9 @@ class HloLowering {
   std::optional<ir::Literal> fold(ir::Fn fn, const std::vector<ir::NodeId>& xs, ir::DType t) const;
   ir::NodeId convert(ir::NodeId x, ir::DType t) { return map(ir::Fn::Convert, {x}, t); }
   ir::NodeId reshape(ir::NodeId x, ir::Shape s);
+  bool small_table(ir::NodeId x) const;
+  template <typename From>
+  ir::NodeId rearranged(ir::NodeId x, ir::Shape s, From from);
   ir::NodeId transpose(ir::NodeId x, std::vector<int64_t> perm);
   ir::NodeId broadcast(ir::NodeId x, ir::Shape s, std::vector<int64_t> dims);   // dims in any order
   ir::NodeId slice(ir::NodeId x, std::vector<int64_t> start, std::vector<int64_t> stop, std::vector<int64_t> step);
@@ -149,6 +152,7 @@ class HloLowering {
   Value convert_op(const Call& c);
   Value bitcast_convert(const Call& c);
   Value reduce_precision(const Call& c);
+  ir::NodeId float_of_bits(ir::NodeId bits, ir::DType t);
   Value complex_abs(ir::NodeId x);
   std::optional<ir::NodeId> unary_by_name(std::string_view name, std::vector<ir::NodeId> xs);
   Value constant(const Call& c);         // hlo_views.cpp
@@ -165,6 +169,7 @@ class HloLowering {
   Value dynamic_slice_op(const Call& c);
   Value dynamic_update_op(const Call& c);
   Value dot(const Call& c);
+  Value dynamic_form(const Call& c);
   Value gather(const Call& c);           // hlo_gather_scatter.cpp
   Value scatter(const Call& c);
   bool within(ir::NodeId x, int64_t low, int64_t high, int& fuel) const;

@@ -27,7 +27,22 @@ std::vector<int64_t> count(size_t n) {
 
 // --- views of constants stay constants
 
+// A small table under a new shape, with element k taken from place from(k): rotation amounts, offsets per partition.
+template <typename From>
+NodeId HloLowering::rearranged(NodeId x, Shape s, From from) {
+  const auto values = b.g[x].dense;
+  const DType t = b.dtype(x);
+  std::vector<ir::Literal> out;
+  const int64_t n = ir::num_elements(s);
+  for (int64_t k = 0; k < n; ++k) out.push_back((*values)[static_cast<size_t>(from(k))]);
+  if (n > 0 && std::all_of(out.begin(), out.end(), [&](const ir::Literal& v) { return v == out[0]; })) return b.constant(out[0], t, std::move(s));
+  return b.dense(t, std::move(s), std::move(out));
+}
+
+bool HloLowering::small_table(NodeId x) const { return b.g[x].op == ir::Op::Dense && b.g[x].dense->size() <= 4096; }
+
 NodeId HloLowering::reshape(NodeId x, Shape s) {
+  if (small_table(x) && ir::num_elements(s) == ir::num_elements(b.shape(x))) return rearranged(x, std::move(s), [](int64_t k) { return k; });
   if (const ir::Literal* v = literal(x); v && ir::num_elements(s) == ir::num_elements(b.shape(x))) return b.constant(*v, b.dtype(x), std::move(s));
   return b.reshape(x, std::move(s));
 }
@@ -53,6 +68,26 @@ NodeId HloLowering::broadcast(NodeId x, Shape s, std::vector<int64_t> dims) {
 }
 
 NodeId HloLowering::slice(NodeId x, std::vector<int64_t> start, std::vector<int64_t> stop, std::vector<int64_t> step) {
+  if (small_table(x)) {
+    const Shape whole = b.shape(x);
+    Shape s;
+    bool valid = start.size() == whole.size() && stop.size() == whole.size() && step.size() == whole.size();
+    for (size_t d = 0; valid && d < whole.size(); ++d) {
+      valid = 0 <= start[d] && start[d] < stop[d] && stop[d] <= whole[d] && step[d] > 0;
+      if (valid) s.push_back((stop[d] - start[d] - 1) / step[d] + 1);
+    }
+    if (valid) {
+      return rearranged(x, s, [&](int64_t k) {
+        int64_t at = 0, unit = 1;
+        for (size_t d = whole.size(); d-- > 0;) {
+          at += (start[d] + k % s[d] * step[d]) * unit;
+          unit *= whole[d];
+          k /= s[d];
+        }
+        return at;
+      });
+    }
+  }
   const NodeId out = b.slice(x, std::move(start), std::move(stop), std::move(step));
   if (out == x || !literal(x)) return out;
   Shape s = b.shape(out);
@@ -257,6 +292,48 @@ Value HloLowering::dynamic_update_op(const Call& c) {
   }
   need(b.shape(update).size() == r, "has an update of another rank");
   return Value::of(dynamic_update(x, update, std::move(starts)));
+}
+
+// StableHLO's forms whose attributes are operands: the declared result is static, so it says what they are, or they are constants.
+Value HloLowering::dynamic_form(const Call& c) {
+  const std::string opcode = normal_opcode(c.ins.opcode);
+  const hlo::Type& t = result_type(c);
+  if (opcode == "dynamic-reshape") return Value::of(reshape(node(c, 0), t.shape));
+  if (opcode == "dynamic-iota") return iota(c);
+  if (opcode == "dynamic-broadcast-in-dim") {
+    const Call same{c.ins, c.in.subspan(0, 1), c.parent};
+    return broadcast_op(same);
+  }
+  if (opcode == "get-dimension-size") {
+    need(c.ins.dimensions.size() == 1, "needs one dimension");
+    need_dims(c.ins.dimensions, b.rank(node(c, 0)), "dimension");
+    return Value::of(integer(b.shape(node(c, 0))[c.ins.dimensions[0]], t.dtype));
+  }
+  std::vector<std::vector<int64_t>> lists;   // the operands from `first` on, as constants
+  const auto read = [&](size_t first) {
+    for (size_t k = first; k < c.in.size(); ++k) {
+      const ir::Node& n = b.g[node(c, k)];
+      lists.emplace_back();
+      if (n.op == ir::Op::Const && ir::is_int(n.dtype)) lists.back().assign(static_cast<size_t>(ir::num_elements(n.shape)), n.lit.i);
+      else if (n.op == ir::Op::Dense && ir::is_int(n.dtype)) for (const ir::Literal& v : *n.dense) lists.back().push_back(v.i);
+      else throw Unsupported{opcode + " by values that are not constant"};
+      need(lists.back().size() == b.shape(node(c, 0)).size(), "has lists of another rank");
+    }
+  };
+  if (opcode == "dynamic-pad") {
+    read(2);
+    need(lists.size() == 3, "needs an operand, a value and three lists");
+    return Value::of(b.pad(node(c, 0), node(c, 1), lists[0], lists[1], lists[2]));
+  }
+  if (opcode == "real-dynamic-slice") {
+    read(1);
+    need(lists.size() == 3, "needs an operand and three lists");
+    for (size_t d = 0; d < lists[0].size(); ++d) {
+      need(0 <= lists[0][d] && lists[0][d] <= lists[1][d] && lists[1][d] <= b.shape(node(c, 0))[d] && lists[2][d] > 0, "has bounds out of range");
+    }
+    return Value::of(slice(node(c, 0), lists[0], lists[1], lists[2]));
+  }
+  throw Unsupported{opcode + " is not supported"};
 }
 
 Value HloLowering::dot(const Call& c) {

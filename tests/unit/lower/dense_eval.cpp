@@ -140,6 +140,11 @@ double float_fn(Fn fn, const std::vector<double>& v) {
     case Fn::Logistic: return 1 / (1 + std::exp(-x));
     case Fn::Erf: return std::erf(x);
     case Fn::Erfc: return std::erfc(x);
+    case Fn::ErfInv: {  // by bisection
+      double low = -10, high = 10;
+      for (int k = 0; k < 200; ++k) (std::erf((low + high) / 2) < x ? low : high) = (low + high) / 2;
+      return x <= -1 ? -HUGE_VAL : x >= 1 ? HUGE_VAL : (low + high) / 2;
+    }
     case Fn::Lgamma: return std::lgamma(x);
     case Fn::Floor: return std::floor(x);
     case Fn::Ceil: return std::ceil(x);
