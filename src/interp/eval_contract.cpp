@@ -196,6 +196,9 @@ void product_slow(const Product& p, Buffer& out, const Buffer& x, const Buffer& 
   }
 }
 
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((optimize("O3")))  // the inner loops want vectors, at whatever level the rest is built
+#endif
 void product_interval(const Product& p, Buffer& out, Buffer x, const Buffer& y) {
   if (!all_real(x) || !all_real(y)) return product_slow(p, out, x, y);
   if (std::any_of(p.times->begin(), p.times->end(), [](int64_t w) { return w != 1; })) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,24 +44,26 @@ class Runs {
   Runs(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, const Options& options,
        std::chrono::steady_clock::time_point deadline);
   Evaluator& plain() { return *plain_; }   // intervals, literals with their width
-  // Decides a suspect pair: with literals as points under several readings, then in balls of growing precision.
+  // Decides a suspect pair: in balls of a precision that the radii ask for, with literals as points, and under other readings of them.
   Comparison confirm(Pair pair, const Comparison& suspect, std::string* how);
 
  private:
-  Evaluator& reading(Literals literals, uint64_t seed);
+  Evaluator& reading(Number number, slong bits, Literals literals, uint64_t seed);
   Config base() const;
-  std::optional<Comparison> confirm_with(std::vector<Evaluator*> evaluators, Pair pair);
+  bool stands_in_other_readings(Pair pair, const Comparison& found);
   const link::Problem& problem_;
   std::shared_ptr<const Inputs> inputs_;
   Options options_;
   std::chrono::steady_clock::time_point deadline_;
   bool literals_matter_ = false;
   std::unique_ptr<Evaluator> plain_;
-  std::vector<std::unique_ptr<Evaluator>> readings_;
-  std::vector<std::pair<Literals, uint64_t>> reading_keys_;
+  using Key = std::tuple<Number, slong, Literals, uint64_t>;
+  std::vector<std::pair<Key, std::unique_ptr<Evaluator>>> readings_;
 };
 
 std::optional<Blame> find_blame(link::Problem& problem, const Refutation& refutation, Evaluator& evaluator, const Options& options);
-std::string write_witness(const link::Problem& problem, const Refutation& refutation, const std::optional<Blame>& blame);
+std::string write_witness(const link::Problem& problem, const Refutation& refutation, const std::optional<Blame>& blame, const Options& options);
+// A hash of everything that a claim is about: the cones of all outputs, free inputs, facts and expectations.
+std::string fingerprint(const link::Problem& problem);
 
 }  // namespace shardproof::interp

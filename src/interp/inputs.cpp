@@ -191,7 +191,7 @@ Value InputMaker::make_one(const Plan& plan, uint64_t seed, bool dense, int vari
   std::vector<Axis> axes;
   for (size_t d = 0; d < n.shape.size(); ++d) {
     const int64_t extent = n.shape[d];
-    const bool all = dense || extent <= 8 || static_cast<int64_t>(d) == plan.distinct_dim;
+    const bool all = dense || extent <= 3 || static_cast<int64_t>(d) == plan.distinct_dim;
     if (all) {
       axes.push_back(Axis::unit(extent));
       continue;

@@ -9,6 +9,7 @@
 
 #include "ir/graph.h"
 #include "link/problem.h"
+#include "util/result.h"
 
 namespace shardproof::interp {
 
@@ -17,6 +18,8 @@ struct Options {
   int seeds = 3;                 // independent input sets to try
   double seconds = 10;
   uint64_t bytes = 1ull << 30;
+  std::string manifest_path;     // written into witnesses, so that replay finds the programs
+  std::string manifest_canonical;  // Manifest::canonical, hashed into witnesses
 };
 
 // What is wrong, in words that come from the numbers.
@@ -39,5 +42,24 @@ struct OutputFinding {
 // Evaluates the given outputs (indices into problem.outputs) on a few inputs. problem gains view nodes for goals.
 std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<size_t>& outputs, const Options& options,
                                    std::string* witness_json);   // witness of the first output that differs, or ""
+
+// The witness of communication that cannot complete: the schedule, both call sites. "" if the problem has no fault.
+std::string fault_witness(const link::Problem& problem, const Options& options);
+
+// What a witness file says it is about, before anything is loaded.
+struct WitnessHeader {
+  std::string manifest_path, manifest_sha256;
+  std::string output;            // "" for a schedule
+  std::string kind;              // "values" or "schedule"
+};
+Result<WitnessHeader> read_witness_header(const std::string& witness_json);
+
+struct Replay {
+  bool confirmed = false;
+  std::string text;              // what was evaluated: the values that differ, and those on the way, side by side; or the schedule
+};
+// Re-evaluates a witness on a problem that was linked anew from the files. A witness about other programs, another relation or inputs that break
+// the facts is an error.
+Result<Replay> replay(const std::string& witness_json, link::Problem& problem, const Options& options);
 
 }  // namespace shardproof::interp
