@@ -588,7 +588,7 @@ Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
   return make_term(std::move(t), ctx);
 }
 
-Term Algebra::as_term(const Poly& p, const Ext& ctx) {
+Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators) {
   if (p.empty()) return Term{0, {}};
   if (p.size() == 1) return p[0];
   // L-3: name a sum after taking out its content: the first coefficient, negative powers and common factors that are positive.
@@ -610,7 +610,7 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx) {
         if (first || e < least) least = e;
         first = false;
       }
-      if (!least.is_zero()) content.push_back(Factor{f.node, least, f.map});
+      if (least.positive() || (clear_denominators && least.negative() && least.is_integer())) content.push_back(Factor{f.node, least, f.map});
     }
   }
   Poly q = p;
@@ -674,7 +674,7 @@ Poly Algebra::pow(const Poly& a, const Rat& e, const Ext& ctx) {
       return {t};
     }
   }
-  Term t = as_term(a, ctx);
+  Term t = as_term(a, ctx, e.negative() && e.is_integer());
   if (t.coef.is_zero()) {
     if (e.negative()) throw Overflow("division by zero");
     return {std::move(t)};

@@ -87,7 +87,7 @@ class Algebra {
   Poly expand_named(const Factor& factor, const Ext& ctx);      // definition of a Sum factor, in ctx
 
   // p as one term: a poly of several terms gets a name (L-3).
-  Term as_term(const Poly& p, const Ext& ctx);
+  Term as_term(const Poly& p, const Ext& ctx, bool clear_denominators = false);
 
   std::optional<Rat> as_constant(const Poly& p) const;
   Known known(const Poly& p, const Ext& ctx, int depth = 0) const;

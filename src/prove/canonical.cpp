@@ -235,7 +235,16 @@ class Canonicalizer {
     NewVar u;
     u.bound = v >= free_;
     int64_t lo = 0, hi = 0, shift = 0;
-    if (!qs.empty() && range_of(qs, lo, hi)) {
+    bool limited = !qs.empty() && range_of(qs, lo, hi);
+    if (shared && sign > 0) {
+      int64_t a = 0, b = 0;
+      if (radix(v, rows, a, b)) {
+        lo = limited ? std::max(lo, a) : a;
+        hi = limited ? std::min(hi, b) : b;
+        limited = true;
+      }
+    }
+    if (limited) {
       shift = -lo;
       u.extent = hi - lo + 1;
     } else if (!shared && !qs.empty()) {
@@ -243,7 +252,7 @@ class Canonicalizer {
     } else if (u.bound) {
       u.extent = kUnbounded;
     } else {
-      // Only shared rows: keep the variable as it is.
+      // Only unbounded shared rows: keep the variable as it is.
       u.extent = ctx_[v];
     }
     u.def.assign(total_ + 1, 0);
@@ -259,6 +268,41 @@ class Canonicalizer {
     i.scale = sign;
     i.shift = shift;
     vars_.push_back(std::move(u));
+  }
+
+  // A variable that occurs only together with others: the digit of a mixed radix. It may run as far as the next larger digit begins
+  // (or the dimension ends); the part of the constant that belongs to it is its origin.
+  bool radix(int v, const std::vector<const RowRef*>& rows, int64_t& lo, int64_t& hi) const {
+    lo = kNegInf;
+    hi = kPosInf;
+    bool any = false;
+    for (const RowRef* r : rows) {
+      const int64_t k = r->coefs[v];
+      if (k == 0 || r->extent == kUnbounded || r->has_inner) continue;
+      if (k < 0) return false;
+      int64_t next = r->extent, low = 0, high = 0;
+      bool largest = true;
+      for (int w = 0; w < total_; ++w) {
+        const int64_t q = r->coefs[w];
+        if (w == v || q == 0) continue;
+        if (q < 0) return false;
+        if (q > k) {
+          if (largest || q < next) next = q;
+          largest = false;
+        } else if (q == k) {
+          return false;
+        } else {
+          const int64_t a = w < free_ ? 0 : spec_.box[2 * (w - free_)], b = w < free_ ? ctx_[w] - 1 : spec_.box[2 * (w - free_) + 1] - 1;
+          low = add_checked(low, mul_checked(q, a));
+          high = add_checked(high, mul_checked(q, b));
+        }
+      }
+      const int64_t c = r->coefs[r->width - 1], rest = largest ? c : c - floor_div(c, next) * next;
+      lo = std::max(lo, ceil_div(-rest - low, k));
+      hi = std::min(hi, floor_div(next - 1 - rest - high, k));
+      any = true;
+    }
+    return any && lo <= hi;
   }
 
   void separate(const std::vector<int>& members, const std::vector<const RowRef*>& rows) {

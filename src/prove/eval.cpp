@@ -401,6 +401,51 @@ Value Evaluator::assemble(const ir::Shape& shape, std::vector<Cell> parts) {
     out.cells.push_back(std::move(groups[0][0]));
     return out;
   }
+  // Parts that lie apart or cover one another exactly need no cutting at borders.
+  {
+    std::vector<Cell> acc;
+    bool fine = true;
+    for (size_t i = 0; i < groups.size() && fine; ++i) {
+      const Value part{shape, {groups[i][0]}};
+      std::vector<Cell> next, sums;
+      int64_t met = 0;
+      for (Cell& c : acc) {
+        const Value other{shape, {c}};
+        int64_t here = 0;
+        std::vector<Cell> meets;
+        for (Refined& r : views.refine({&other, &part})) {
+          Cell m{r.ext, r.pos, algebra.add(r.poly[0], r.poly[1], r.ext)};
+          here += volume(m);
+          meets.push_back(std::move(m));
+        }
+        met += here;
+        if (here == 0) {
+          next.push_back(std::move(c));
+        } else if (here == volume(c)) {
+          for (Cell& m : meets) sums.push_back(std::move(m));
+        } else {
+          fine = false;
+          break;
+        }
+      }
+      if (!fine) break;
+      if (met == 0) {
+        next.push_back(groups[i][0]);
+      } else if (met == volume(groups[i][0])) {
+        for (Cell& m : sums) next.push_back(std::move(m));
+      } else {
+        fine = false;
+      }
+      acc = std::move(next);
+    }
+    int64_t covered = 0;
+    for (const Cell& c : acc) covered += volume(c);
+    if (fine && covered == total) {
+      out.cells = std::move(acc);
+      views.join(out);
+      return out;
+    }
+  }
   // General: cut everything at all borders of all parts, dimension by dimension.
   std::vector<std::vector<int64_t>> cuts(shape.size());
   for (size_t d = 0; d < shape.size(); ++d) cuts[d] = {0, shape[d]};

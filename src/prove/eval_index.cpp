@@ -42,75 +42,178 @@ Poly Evaluator::checked_index(const Poly& e, int64_t extent, ir::IndexMode mode,
   return e;
 }
 
+// If v is the plain position along its dimension t plus a constant, everywhere: that dimension and constant.
+std::optional<std::pair<size_t, int64_t>> Evaluator::as_position(const Value& v) const {
+  if (v.cells.size() != 1 || v.shape.empty()) return std::nullopt;
+  const Cell& c = v.cells[0];
+  const size_t w = c.ext.size() + 1;
+  if (c.poly.empty() || c.poly.size() > 2) return std::nullopt;
+  Row form(w, 0);
+  for (const Term& t : c.poly) {
+    if (!t.coef.is_integer()) return std::nullopt;
+    if (t.f.empty()) {
+      form[w - 1] += t.coef.num();
+    } else if (t.f.size() == 1 && t.f[0].node == algebra.iota() && t.f[0].exp.is_one()) {
+      for (size_t k = 0; k < w; ++k) form[k] += t.coef.num() * t.f[0].map[k];
+    } else {
+      return std::nullopt;
+    }
+  }
+  for (size_t d = 0; d < v.shape.size(); ++d) {
+    bool same = v.shape[d] > 1;
+    for (size_t k = 0; k + 1 < w; ++k) same &= form[k] == c.pos[d * w + k];
+    if (same) return std::pair{d, form[w - 1] - c.pos[d * w + w - 1]};
+  }
+  return std::nullopt;
+}
+
 Value Evaluator::compute_take(const ir::Node& n) {
-  const Value& data = values_[n.in[0]];
   const bool fill = n.mode == ir::IndexMode::Fill;
-  const size_t count = n.in.size() - 1 - (fill ? 1 : 0);
   if (ir::num_elements(n.shape) == 0) return Value{n.shape, {}};
-  // Index operands spread over the result.
-  std::vector<Value> idx;
+  // Indices that are positions or constants are views.
+  Value data = values_[n.in[0]];
+  std::vector<int64_t> code = n.a;
+  std::vector<char> taken(n.shape.size(), 0);
+  for (int64_t a : code) {
+    if (a >= 0) taken[a] = 1;
+  }
+  constexpr int64_t kGone = INT64_MIN;
+  for (size_t d = 0; d < code.size(); ++d) {
+    if (code[d] >= 0) continue;
+    const Value& v = values_[n.in[static_cast<size_t>(-code[d])]];
+    std::vector<int64_t> start(data.shape.size(), 0), stop = data.shape, step(data.shape.size(), 1);
+    if (v.cells.size() == 1) {
+      if (auto c = algebra.as_constant(v.cells[0].poly); c && c->is_integer()) {
+        int64_t at = c->num();
+        if (at < 0 && n.mode == ir::IndexMode::Wrap) at += data.shape[d];
+        if (n.mode == ir::IndexMode::Clamp) at = std::clamp<int64_t>(at, 0, data.shape[d] - 1);
+        if (at >= 0 && at < data.shape[d]) {
+          start[d] = at;
+          stop[d] = at + 1;
+          data = views.slice(data, start, stop, step);
+          code[d] = kGone;
+          continue;
+        }
+      }
+    }
+    if (auto p = as_position(v)) {
+      const int64_t r = n.b[p->first], c = p->second;
+      if (!taken[r] && c >= 0 && c + n.shape[r] <= data.shape[d]) {
+        start[d] = c;
+        stop[d] = c + n.shape[r];
+        data = views.slice(data, start, stop, step);
+        code[d] = r;
+        taken[r] = 1;
+      }
+    }
+  }
+  // Joint space: the result, then one dimension for every index that is left.
+  ir::Shape joint = n.shape;
+  std::vector<int64_t> place;
+  std::vector<std::pair<size_t, size_t>> inner;   // data dim, index operand
+  ir::Shape kept;
+  bool plain = true;
+  for (size_t d = 0; d < code.size(); ++d) {
+    if (code[d] == kGone) continue;
+    kept.push_back(data.shape[d]);
+    if (code[d] >= 0) {
+      place.push_back(code[d]);
+      continue;
+    }
+    place.push_back(static_cast<int64_t>(joint.size()));
+    joint.push_back(data.shape[d]);
+    inner.emplace_back(d, static_cast<size_t>(-code[d] - 1));
+    // Along an indexed dimension the data must be one plain cell.
+    for (const Cell& c : data.cells) {
+      const size_t w = c.ext.size() + 1;
+      int64_t vars = 0, extent = 1;
+      for (size_t k = 0; k + 1 < w; ++k) {
+        if (c.pos[d * w + k] != 0) ++vars, extent = c.ext[k];
+      }
+      plain &= vars <= 1 && extent == data.shape[d];
+    }
+  }
+  if (!plain) {
+    const size_t rank = data.shape.size();
+    std::vector<Row> rows;
+    for (size_t d = 0; d < rank; ++d) rows.push_back(unit(rank + 1, d));
+    data = views.whole(data.shape, views.at(data, rows, data.shape));
+  }
+  data = views.reshape(data, kept);
+  auto spread = [&](const Value& v, const std::vector<int64_t>& dims) {
+    std::vector<int64_t> perm(dims.size());
+    std::iota(perm.begin(), perm.end(), 0);
+    std::sort(perm.begin(), perm.end(), [&](int64_t p, int64_t q) { return dims[p] < dims[q]; });
+    std::vector<int64_t> sorted;
+    for (int64_t p : perm) sorted.push_back(dims[p]);
+    return views.broadcast(views.transpose(v, perm), joint, sorted);
+  };
+  std::vector<Value> spreads{spread(data, place)};
+  for (const auto& [d, k] : inner) spreads.push_back(spread(values_[n.in[1 + k]], n.b));
   std::vector<const Value*> refs;
-  const Value frame = views.whole(n.shape, {});
-  refs.push_back(&frame);
-  for (size_t k = 0; k < count; ++k) idx.push_back(views.broadcast(values_[n.in[1 + k]], n.shape, n.b));
-  for (const Value& v : idx) refs.push_back(&v);
+  for (const Value& v : spreads) refs.push_back(&v);
   Poly filler;
   if (fill) filler = values_[n.in.back()].cells[0].poly;
   Value out{n.shape, {}};
   for (Refined& r : views.refine(refs)) {
-    const size_t m = r.ext.size();
-    // data at rows: result dims directly, index dims as inner variables.
-    Ext wide = r.ext;
-    std::vector<Row> rows(data.shape.size());
-    std::vector<std::pair<size_t, size_t>> inner;   // data dim, index operand
-    for (size_t d = 0; d < data.shape.size(); ++d) {
-      if (n.a[d] < 0) {
-        inner.emplace_back(d, static_cast<size_t>(-n.a[d] - 1));
-        wide.push_back(data.shape[d]);
+    // Variables of the result first, then the inner ones in order.
+    const size_t w = r.ext.size() + 1, rank = n.shape.size();
+    std::vector<size_t> order, inner_var;
+    std::vector<char> is_inner(r.ext.size(), 0);
+    for (size_t k = 0; k < inner.size(); ++k) {
+      size_t var = r.ext.size();
+      for (size_t v = 0; v + 1 < w; ++v) {
+        if (r.pos[(rank + k) * w + v] != 0) var = v, is_inner[v] = 1;
       }
+      inner_var.push_back(var);
     }
-    const size_t w = wide.size() + 1;
-    size_t next = m;
-    for (size_t d = 0; d < data.shape.size(); ++d) {
-      if (n.a[d] < 0) {
-        rows[d] = unit(w, next++);
-        continue;
-      }
-      Row row(w, 0);
-      for (size_t v = 0; v < m; ++v) row[v] = r.pos[static_cast<size_t>(n.a[d]) * (m + 1) + v];
-      row[w - 1] = r.pos[static_cast<size_t>(n.a[d]) * (m + 1) + m];
-      rows[d] = std::move(row);
+    Ext ctx;
+    for (size_t v = 0; v + 1 < w; ++v) {
+      if (!is_inner[v]) order.push_back(v), ctx.push_back(r.ext[v]);
     }
-    Poly p = views.at(data, rows, wide);
+    const size_t m = ctx.size();
+    Ext wide = ctx;
+    for (size_t k = 0; k < inner.size(); ++k) wide.push_back(joint[rank + k]);
+    Sub s, front;
+    s.width = static_cast<int>(wide.size()) + 1;
+    s.rows.assign(r.ext.size(), Row(s.width, 0));
+    front.width = static_cast<int>(m) + 1;
+    front.rows.assign(r.ext.size(), Row(front.width, 0));
+    for (size_t p = 0; p < order.size(); ++p) s.rows[order[p]][p] = 1, front.rows[order[p]][p] = 1;
+    for (size_t k = 0; k < inner.size(); ++k) {
+      if (inner_var[k] < r.ext.size()) s.rows[inner_var[k]][m + k] = 1;
+    }
+    Poly p = algebra.subst(r.poly[0], s, wide);
     Poly in_range = Algebra::constant(1);
     for (size_t k = inner.size(); k-- > 0;) {
-      Ext upto(wide.begin(), wide.begin() + static_cast<std::ptrdiff_t>(m + k + 1)), before(wide.begin(), wide.begin() + static_cast<std::ptrdiff_t>(m + k));
-      // The index over the variables before k.
-      Sub s;
-      s.width = static_cast<int>(before.size()) + 1;
-      for (size_t v = 0; v < m; ++v) s.rows.push_back(unit(before.size() + 1, v));
-      Poly e = algebra.subst(r.poly[1 + inner[k].second], s, before);
-      const int64_t extent = data.shape[inner[k].first];
+      const Ext upto(wide.begin(), wide.begin() + static_cast<std::ptrdiff_t>(m + k + 1)), before(wide.begin(), wide.begin() + static_cast<std::ptrdiff_t>(m + k));
+      const Poly at = algebra.subst(r.poly[1 + k], front, ctx);
+      Sub widen;
+      widen.width = static_cast<int>(before.size()) + 1;
+      for (size_t v = 0; v < m; ++v) widen.rows.push_back(unit(before.size() + 1, v));
+      const Poly e = algebra.subst(at, widen, before);
+      const int64_t extent = joint[rank + k];
       if (fill) {
-        Poly b = algebra.bracket(r.poly[1 + inner[k].second], 0, extent, r.ext);
-        in_range = algebra.mul(in_range, b, r.ext);
-        Poly guarded = algebra.bracket(e, 0, extent, before);
-        Poly taken = algebra.take(p, upto, e, before);
-        p = algebra.mul(guarded, taken, before);
+        in_range = algebra.mul(in_range, algebra.bracket(at, 0, extent, ctx), ctx);
+        p = algebra.mul(algebra.bracket(e, 0, extent, before), algebra.take(p, upto, e, before), before);
       } else {
         p = algebra.take(p, upto, checked_index(e, extent, n.mode, before), before);
       }
     }
     if (fill) {
-      Poly f = filler;
-      Sub s;
-      s.width = static_cast<int>(m) + 1;
-      f = algebra.subst(f, s, r.ext);
-      p = algebra.select(in_range, p, f, r.ext);
+      Sub none;
+      none.width = static_cast<int>(m) + 1;
+      p = algebra.select(in_range, p, algebra.subst(filler, none, ctx), ctx);
     }
-    out.cells.push_back(Cell{std::move(r.ext), std::move(r.pos), std::move(p)});
+    Cell c;
+    c.ext = ctx;
+    for (size_t d = 0; d < rank; ++d) {
+      for (size_t v : order) c.pos.push_back(r.pos[d * w + v]);
+      c.pos.push_back(r.pos[d * w + w - 1]);
+    }
+    c.poly = std::move(p);
+    out.cells.push_back(std::move(c));
   }
-  for (const Cell& c : out.cells) (void)c;
   if (out.cells.size() > 1) views.join(out);
   return out;
 }

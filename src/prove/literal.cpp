@@ -61,14 +61,15 @@ std::optional<ClosedForm> closed_form(double value, ir::DType format) {
     if (scaled == std::floor(scaled) && scaled < 1048576.0) return ClosedForm{sign * static_cast<int64_t>(scaled), int64_t{1} << k, false, true};
   }
   const long double half = ulp / 2;
-  const auto limit = static_cast<int64_t>(std::min<long double>(std::sqrt(0.5L / ulp), 2.0e9L));
+  // Long denominators would fit any number: a literal that needs one is better kept as a symbol.
+  const auto limit = static_cast<int64_t>(std::min<long double>(std::sqrt(0.5L / ulp), 1.0e7L)), root_limit = std::min<int64_t>(limit, 1 << 16);
   std::optional<ClosedForm> fraction, root;
   int64_t p = 0, q = 0;
   if (simplest(static_cast<long double>(v) - half, static_cast<long double>(v) + half, limit, p, q) && static_cast<long double>(q) * q * ulp < 0.5L) {
     fraction = ClosedForm{sign * p, q, false, false};
   }
   const long double l = static_cast<long double>(v) - half, h = static_cast<long double>(v) + half;
-  if (simplest(l * l, h * h, limit, p, q) && static_cast<long double>(q) * q * ulp < 0.5L) root = ClosedForm{sign * p, q, true, false};
+  if (simplest(l * l, h * h, root_limit, p, q) && static_cast<long double>(q) * q * ulp < 0.5L) root = ClosedForm{sign * p, q, true, false};
   if (fraction && root) {
     // The same number twice is one form; two different ones leave the literal as it is.
     const __int128 a = static_cast<__int128>(fraction->p) * fraction->p * root->q, b = static_cast<__int128>(fraction->q) * fraction->q * std::abs(root->p);

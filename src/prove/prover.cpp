@@ -65,6 +65,44 @@ Prover::Answer Prover::equal(ir::NodeId x, ir::NodeId y) {
   return Answer::NotProved;
 }
 
+std::string Prover::describe(ir::NodeId x) {
+  const Value v = impl_->eval.value(x);
+  std::string out;
+  for (const Cell& c : v.cells) {
+    out += "{";
+    for (int64_t e : c.ext) out += std::to_string(e) + " ";
+    out += "at";
+    const size_t w = c.ext.size() + 1;
+    for (size_t d = 0; d < v.shape.size(); ++d) {
+      out += d ? ", " : " ";
+      for (size_t k = 0; k < w; ++k) {
+        if (c.pos[d * w + k] != 0 || k + 1 == w) out += fmt::format("{}{}{}", k && c.pos[d * w + k] >= 0 ? "+" : "", c.pos[d * w + k], k + 1 == w ? std::string() : std::string(1, static_cast<char>('a' + k)));
+      }
+    }
+    out += ": " + impl_->eval.algebra.str(c.poly) + "} ";
+    if (out.size() > 2000) return out + "...";
+  }
+  return out;
+}
+
+std::string Prover::dump(uint32_t first, uint32_t last) const {
+  std::string out;
+  const Algebra& a = impl_->eval.algebra;
+  for (uint32_t id = first; id < std::min<size_t>(last, a.size()); ++id) {
+    const Node& n = a.node(id);
+    out += fmt::format("{} kind {} fn {} dims", id, static_cast<int>(n.kind), ir::name(n.fn));
+    for (int64_t d : n.dims) out += fmt::format(" {}", d);
+    if (!n.box.empty()) {
+      out += " box";
+      for (int64_t d : n.box) out += fmt::format(" {}", d);
+    }
+    if (n.kind == Kind::Bracket) out += fmt::format(" [{},{})", n.lo, n.hi);
+    for (const Poly& p : n.args) out += " | " + a.str(p);
+    out += fmt::format("  {}{}{}{}\n", n.known.finite ? "F" : "", n.known.nonneg ? "+" : "", n.known.nonzero ? "!" : "", n.known.integer ? "i" : "");
+  }
+  return out;
+}
+
 const std::string& Prover::reason() const { return impl_->reason; }
 const std::string& Prover::detail() const { return impl_->detail; }
 std::vector<std::string> Prover::assumptions() const { return {impl_->eval.assumptions.begin(), impl_->eval.assumptions.end()}; }

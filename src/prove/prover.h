@@ -27,6 +27,10 @@ class Prover {
   // Appending nodes to problem.graph between calls is fine.
   Answer equal(ir::NodeId x, ir::NodeId y);
 
+  // The normal form of a node, for tests and debugging.
+  std::string describe(ir::NodeId x);
+  std::string dump(uint32_t first, uint32_t last) const;
+
   // Why the last call did not succeed: "missing-lemma", "unsupported-operator", "budget" and words for a person.
   const std::string& reason() const;
   const std::string& detail() const;
