@@ -130,7 +130,7 @@ std::string_view Cursor::word() {
   skip();
   const char* start = p_;
   while (p_ < end_ && is_word_char(*p_)) {
-    if (*p_ == '-' && p_ + 1 < end_ && p_[1] == '>') break;   // "a->b"
+    if (*p_ == '-' && p_ + 1 < end_ && p_[1] == '>') break;  // "a->b"
     ++p_;
   }
   return {start, static_cast<size_t>(p_ - start)};
@@ -204,7 +204,9 @@ bool Cursor::balanced(std::string_view& out) {
       case '{': closers_ += '}'; break;
       case '(': closers_ += ')'; break;
       case '[': closers_ += ']'; break;
-      case '}': case ')': case ']':
+      case '}':
+      case ')':
+      case ']':
         if (closers_.empty() || closers_.back() != c) return fail(fmt::format("'{}' closes nothing that is open", c));
         closers_.pop_back();
         break;
@@ -269,7 +271,9 @@ bool Cursor::integers(std::vector<int64_t>& out, std::string_view what) {
 std::string unescape(std::string_view raw) {
   std::string out;
   out.reserve(raw.size());
-  const auto hex = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
+  const auto hex = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  };
   for (size_t i = 0; i < raw.size(); ++i) {
     if (raw[i] != '\\' || i + 1 == raw.size()) {
       out += raw[i];
@@ -289,7 +293,8 @@ std::string unescape(std::string_view raw) {
       default:
         if (c >= '0' && c <= '7') {
           int v = c - '0';
-          for (int digits = 1; digits < 3 && i + 1 < raw.size() && raw[i + 1] >= '0' && raw[i + 1] <= '7'; ++digits) v = v * 8 + (raw[++i] - '0');
+          for (int digits = 1; digits < 3 && i + 1 < raw.size() && raw[i + 1] >= '0' && raw[i + 1] <= '7'; ++digits)
+            v = v * 8 + (raw[++i] - '0');
           out += static_cast<char>(v);
         } else {
           out += c;

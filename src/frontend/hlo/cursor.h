@@ -43,33 +43,33 @@ class Cursor {
   int line_of(const char* position);
 
   // --- blanks and single characters
-  void skip();                  // blanks, newlines, comments
+  void skip();  // blanks, newlines, comments
   char peek() {
-    if (p_ < end_ && *p_ > '/') return *p_;   // no blank, no comment: the usual case
+    if (p_ < end_ && '/' < *p_) return *p_;  // no blank, no comment: the usual case
     skip();
     return p_ < end_ ? *p_ : '\0';
   }
-  char raw() const { return p_ < end_ ? *p_ : '\0'; }   // the very next character, blanks included
+  char raw() const { return p_ < end_ ? *p_ : '\0'; }  // the very next character, blanks included
   bool at_end() { return peek() == '\0' && p_ >= end_; }
   bool accept(char c) {
     if (peek() != c || p_ >= end_) return false;
     ++p_;
     return true;
   }
-  bool accept(std::string_view word);   // exactly these characters come next
+  bool accept(std::string_view word);  // exactly these characters come next
   // `name` comes after `where` in the message; they are put together only if there is one.
   bool expect(char c, std::string_view where, std::string_view name = {}) { return accept(c) || missing(c, where, name); }
 
   // --- tokens
-  std::string_view word();                                       // [A-Za-z0-9_.-]+ or empty
-  bool name(std::string_view& out, std::string_view what);       // optional %, then a word
+  std::string_view word();                                  // [A-Za-z0-9_.-]+ or empty
+  bool name(std::string_view& out, std::string_view what);  // optional %, then a word
   bool integer(int64_t& out, std::string_view what, std::string_view name = {});
   bool boolean(bool& out, std::string_view what);
-  bool quoted(std::string_view& raw, std::string_view what);     // between the quotes, escapes left in
-  bool text(std::string& out, std::string_view what);            // the same, escapes resolved
-  bool balanced(std::string_view& out);                          // from an opening bracket to the one that closes it, both included
-  bool value(std::string_view& out);                             // an attribute value of unknown form: up to a blank or comma outside brackets
-  bool integers(std::vector<int64_t>& out, std::string_view what);   // {1,2,3}
+  bool quoted(std::string_view& raw, std::string_view what);  // between the quotes, escapes left in
+  bool text(std::string& out, std::string_view what);         // the same, escapes resolved
+  bool balanced(std::string_view& out);                       // from an opening bracket to the one that closes it, both included
+  bool value(std::string_view& out);                          // an attribute value of unknown form: up to a blank or comma outside brackets
+  bool integers(std::vector<int64_t>& out, std::string_view what);  // {1,2,3}
 
  private:
   bool missing(char c, std::string_view where, std::string_view name);
@@ -80,7 +80,7 @@ class Cursor {
   const char* counted_;
   int line_ = 1;
   std::string path_;
-  std::string closers_;   // scratch of balanced()
+  std::string closers_;  // scratch of balanced()
   bool failed_ = false;
   Diagnostic error_;
 };

@@ -25,7 +25,7 @@ std::string order(Computation& computation, uint32_t& at) {
   if (!sorted) {
     // Depth first from each instruction in turn, with an explicit stack of (instruction, next operand).
     std::vector<uint32_t> place(n, UINT32_MAX), sequence;
-    std::vector<uint8_t> state(n, 0);   // 0 new, 1 open, 2 done
+    std::vector<uint8_t> state(n, 0);  // 0 new, 1 open, 2 done
     std::vector<std::pair<uint32_t, size_t>> stack;
     sequence.reserve(n);
     for (uint32_t i = 0; i < n; ++i) {
@@ -90,7 +90,7 @@ std::string check_calls(const Module& module) {
     callees[c].erase(std::unique(callees[c].begin(), callees[c].end()), callees[c].end());
   }
   std::vector<uint8_t> state(n, 0);
-  std::vector<size_t> height(n, 0);   // longest chain of calls below
+  std::vector<size_t> height(n, 0);  // longest chain of calls below
   std::vector<std::pair<uint32_t, size_t>> stack;
   for (uint32_t c = 0; c < n; ++c) {
     if (state[c] != 0) continue;
@@ -136,7 +136,7 @@ std::vector<std::string> split(std::string_view text) {
     const char c = text[i];
     if (c == '"') quoted = !quoted;
     if (quoted) continue;
-    const bool at_most = c == '<' && i + 1 < text.size() && text[i + 1] == '=';   // the iota arrow "<=[8]" is no bracket
+    const bool at_most = c == '<' && i + 1 < text.size() && text[i + 1] == '=';  // the iota arrow "<=[8]" is no bracket
     if (c == '{' || c == '[' || c == '(' || (c == '<' && !at_most)) ++depth;
     if ((c == '}' || c == ']' || c == ')' || (c == '>' && !(i > 0 && text[i - 1] == '-'))) && depth > 0) --depth;
     if (c == ',' && depth == 0) item(i);
@@ -195,7 +195,7 @@ void name_async(Module& module) {
         const Computation& body = module.computations[i.called[0]];
         i.async_wrapped = body.instructions[body.root].opcode;
       } else if (!i.operands.empty()) {
-        i.async_wrapped = computation.instructions[i.operands[0]].async_wrapped;   // update and done: of their start
+        i.async_wrapped = computation.instructions[i.operands[0]].async_wrapped;  // update and done: of their start
       }
     }
   }
@@ -293,7 +293,7 @@ void summarize(Module& module) {
       inner_shardings = inner_shardings || (i.opcode != "parameter" && i.sharding.syntax != StatedSharding::Syntax::None);
     }
   }
-  const bool stated = !module.parameter_shardings.empty();   // spmd_parameters_shardings: only a partitioned module has them
+  const bool stated = !module.parameter_shardings.empty();  // spmd_parameters_shardings: only a partitioned module has them
   module.is_spmd = !before_partitioning && (collectives || stated || (module.num_partitions > 1 && !inner_shardings));
 
   const Computation& entry = module.computations[module.entry];
@@ -308,14 +308,15 @@ void summarize(Module& module) {
     if (!p.op_name.empty() && !seen.insert(p.op_name).second) repeated.insert(p.op_name);
   }
   for (std::string& name : names) {
-    if (repeated.count(name)) name.clear();   // a name of several parameters names none
+    if (repeated.count(name)) name.clear();  // a name of several parameters names none
   }
   if (std::any_of(names.begin(), names.end(), [](const std::string& s) { return !s.empty(); })) module.argument_names = std::move(names);
 
   const Instruction& root = entry.instructions[entry.root];
-  if (module.output_shardings.size() == 1 && root.type.tuple) {   // spmd_output_sharding as one text
+  if (module.output_shardings.size() == 1 && root.type.tuple) {  // spmd_output_sharding as one text
     std::vector<StatedSharding> leaves;
-    for (std::string& leaf : split_tuple_sharding(module.output_shardings[0].text)) leaves.push_back({StatedSharding::Syntax::Hlo, std::move(leaf)});
+    for (std::string& leaf : split_tuple_sharding(module.output_shardings[0].text))
+      leaves.push_back({StatedSharding::Syntax::Hlo, std::move(leaf)});
     module.output_shardings = std::move(leaves);
   }
   const size_t outputs = root.type.tuple ? root.type.elements.size() : 1;

@@ -21,7 +21,6 @@ struct ListField {
   List list;
 };
 
-
 }  // namespace
 
 bool ProtoReader::field(const Field& f, Instruction& out) {
@@ -75,7 +74,7 @@ bool ProtoReader::field(const Field& f, Instruction& out) {
       return true;
     }
     case 43: out.backend_config = f.text(); return true;
-    case 45:   // all_reduce_id, the old name of channel_id
+    case 45:  // all_reduce_id, the old name of channel_id
       if (out.channel_id == 0 && f.integer() > 0) out.channel_id = f.integer();
       return true;
     case 47: return !f.boolean() || keep("is_host_transfer", "true");
@@ -84,7 +83,8 @@ bool ProtoReader::field(const Field& f, Instruction& out) {
     case 50: out.feature_group_count = f.integer(); return true;
     case 51: return precision(f.bytes, out);
     case 52: return pair(f.bytes, out);
-    case 54: case 55: {
+    case 54:
+    case 55: {
       std::string text;
       if (!sharding_text(f.bytes, text)) return damaged(f.bytes, "a sharding");
       return keep(f.number == 54 ? "domain_entry" : "domain_exit", std::move(text));
@@ -119,14 +119,17 @@ bool ProtoReader::field(const Field& f, Instruction& out) {
     case 69: out.unique_indices = f.boolean(); return true;
     case 70:
       if (out.opcode == "rng-bit-generator" || f.value != 0) {
-        out.algorithm = f.value == 0 ? "rng_default" : f.value == 1 ? "rng_three_fry" : f.value == 2 ? "rng_philox" : fmt::format("algorithm {}", f.value);
+        out.algorithm = f.value == 0   ? "rng_default"
+                        : f.value == 1 ? "rng_three_fry"
+                        : f.value == 2 ? "rng_philox"
+                                       : fmt::format("algorithm {}", f.value);
       }
       return true;
     case 71: out.use_global_device_ids = f.boolean(); return true;
     case 72: out.compare_type = f.text(); return true;
     case 75: return f.value == 0 || keep("padding_type", fmt::format("{}", f.value));
     case 77: {
-      if (f.value <= 1) return true;   // UNSPECIFIED is put in where nothing is stored; ORIGINAL is not printed
+      if (f.value <= 1) return true;  // UNSPECIFIED is put in where nothing is stored; ORIGINAL is not printed
       constexpr std::string_view names[] = {"UNSPECIFIED", "ORIGINAL", "STATUS_RETURNING", "STATUS_RETURNING_UNIFIED", "TYPED_FFI"};
       return keep("api_version", f.value < 5 ? fmt::format("API_VERSION_{}", names[f.value]) : fmt::format("{}", f.value));
     }
@@ -137,8 +140,22 @@ bool ProtoReader::field(const Field& f, Instruction& out) {
     case 89: return !f.boolean() || keep("is_composite", "true");
     case 92: return iota_groups(f.bytes, out.replica_groups);
     case 93: return mesh_groups(f.bytes, out.replica_groups);
-    // Of no meaning for values: outfeed shape, control predecessors, operand layouts, aliasing, schedules, statistics, value tracking, accuracy.
-    case 29: case 37: case 56: case 57: case 73: case 74: case 76: case 78: case 80: case 82: case 83: case 84: case 88: case 91: return true;
+    // Of no meaning for values: outfeed shape, control predecessors, operand layouts, aliasing, schedules, statistics, value tracking,
+    // accuracy.
+    case 29:
+    case 37:
+    case 56:
+    case 57:
+    case 73:
+    case 74:
+    case 76:
+    case 78:
+    case 80:
+    case 82:
+    case 83:
+    case 84:
+    case 88:
+    case 91: return true;
     default: break;
   }
   // Not known. An empty message says nothing.
@@ -222,7 +239,7 @@ bool ProtoReader::convolution(std::string_view bytes, Instruction& out) {
   }
   if (w.damaged()) return damaged(bytes, "the dimension numbers of a convolution");
   if (lhs_spatial.size() > 10) return fail(bytes, "a convolution has at most 10 spatial dimensions", kLimit);
-  const auto labels = [](const int64_t (&two)[2], const char* names, const std::vector<int64_t>& spatial, std::string& text) {
+  const auto labels = [](const int64_t(&two)[2], const char* names, const std::vector<int64_t>& spatial, std::string& text) {
     const size_t rank = spatial.size() + 2;
     std::string s(rank, '?');
     const auto put = [&](int64_t d, char c) {
@@ -238,7 +255,8 @@ bool ProtoReader::convolution(std::string_view bytes, Instruction& out) {
     return true;
   };
   std::string text;
-  bool good = lhs_spatial.size() == rhs_spatial.size() && lhs_spatial.size() == result_spatial.size() && labels(lhs, "bf", lhs_spatial, text);
+  bool good =
+      lhs_spatial.size() == rhs_spatial.size() && lhs_spatial.size() == result_spatial.size() && labels(lhs, "bf", lhs_spatial, text);
   text += '_';
   good = good && labels(rhs, "io", rhs_spatial, text);
   text += "->";
@@ -353,9 +371,20 @@ bool ProtoReader::precision(std::string_view bytes, Instruction& out) {
     text += fmt::format("{}{}", text.empty() ? "" : ",", p >= 0 && p < 3 ? std::string(precisions[p]) : fmt::format("precision {}", p));
   }
   if (stated) out.other.emplace_back("operand_precision", "{" + text + "}");
-  constexpr std::string_view algorithms[] = {
-      "",                  "any_f8_any_f8_f32", "any_f8_any_f8_f32_fast_accum", "f16_f16_f16",    "f16_f16_f32",      "bf16_bf16_bf16", "bf16_bf16_f32",
-      "bf16_bf16_f32_x3",  "bf16_bf16_f32_x6",  "tf32_tf32_f32",                "tf32_tf32_f32_x3", "f32_f32_f32",    "f64_f64_f64",    "bf16_bf16_f32_x9"};
+  constexpr std::string_view algorithms[] = {"",
+                                             "any_f8_any_f8_f32",
+                                             "any_f8_any_f8_f32_fast_accum",
+                                             "f16_f16_f16",
+                                             "f16_f16_f32",
+                                             "bf16_bf16_bf16",
+                                             "bf16_bf16_f32",
+                                             "bf16_bf16_f32_x3",
+                                             "bf16_bf16_f32_x6",
+                                             "tf32_tf32_f32",
+                                             "tf32_tf32_f32_x3",
+                                             "f32_f32_f32",
+                                             "f64_f64_f64",
+                                             "bf16_bf16_f32_x9"};
   if (algorithm != 0) {
     out.algorithm = algorithm > 0 && algorithm < 14 ? "dot_" + std::string(algorithms[algorithm]) : fmt::format("algorithm {}", algorithm);
   }
@@ -416,7 +445,7 @@ bool ProtoReader::device_list(std::string_view bytes, ReplicaGroups& out) {
   }
   if (w.damaged()) return damaged(bytes, "a device list");
   read.present = true;
-  out = std::move(read);   // says the same as the old field, where both are there
+  out = std::move(read);  // says the same as the old field, where both are there
   return true;
 }
 

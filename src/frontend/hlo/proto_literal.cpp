@@ -55,7 +55,7 @@ bool ProtoReader::shape(std::string_view bytes, Type& out, int depth) {
     }
   }
   if (w.damaged()) return damaged(bytes, "a shape");
-  if (element == 13) {   // TUPLE
+  if (element == 13) {  // TUPLE
     out.tuple = true;
     out.dtype = DType::Token;
     out.shape.clear();
@@ -73,7 +73,7 @@ bool ProtoReader::shape(std::string_view bytes, Type& out, int depth) {
     out.dynamic = out.dynamic || is_dynamic;
     if (out.shape[d] >= 0) continue;
     if (!is_dynamic) return fail(bytes, "a dimension size is negative");
-    out.shape[d] = -1;   // no bound at all
+    out.shape[d] = -1;  // no bound at all
   }
   if (!countable(out.shape)) return fail(bytes, "the type has more than 2^62 elements", kLimit);
   return layout(layout_bytes, out);
@@ -84,28 +84,35 @@ namespace {
 // How the elements of a type are stored: field number, bytes each (0: varints), and what they are.
 struct Storage {
   DType dtype;
-  std::string_view format;   // of small floats
+  std::string_view format;  // of small floats
   uint32_t field;
-  int bytes;                 // 0: varints
+  int bytes;  // 0: varints
 };
 constexpr Storage kStorage[] = {
-    {DType::Bool, "", 2, 0},   {DType::U8, "", 3, 1},    {DType::I32, "", 4, 0},  {DType::I64, "", 5, 0},  {DType::U32, "", 6, 0},
-    {DType::U64, "", 7, 0},    {DType::F32, "", 8, 4},   {DType::F64, "", 9, 8},  {DType::F16, "", 11, 2}, {DType::BF16, "", 13, 2},
-    {DType::I8, "", 15, 1},    {DType::U16, "", 16, 2},  {DType::I16, "", 17, 2},
-    {DType::F8, "f8e5m2", 19, 1},      {DType::F8, "f8e4m3fn", 20, 1},   {DType::F8, "f8e4m3b11fnuz", 23, 1},
-    {DType::F8, "f8e5m2fnuz", 24, 1},  {DType::F8, "f8e4m3fnuz", 25, 1}, {DType::F8, "f8e4m3", 28, 1},
-    {DType::F8, "f8e3m4", 29, 1},      {DType::F8, "f8e8m0fnu", 33, 1},
+    {DType::Bool, "", 2, 0},          {DType::U8, "", 3, 1},
+    {DType::I32, "", 4, 0},           {DType::I64, "", 5, 0},
+    {DType::U32, "", 6, 0},           {DType::U64, "", 7, 0},
+    {DType::F32, "", 8, 4},           {DType::F64, "", 9, 8},
+    {DType::F16, "", 11, 2},          {DType::BF16, "", 13, 2},
+    {DType::I8, "", 15, 1},           {DType::U16, "", 16, 2},
+    {DType::I16, "", 17, 2},          {DType::F8, "f8e5m2", 19, 1},
+    {DType::F8, "f8e4m3fn", 20, 1},   {DType::F8, "f8e4m3b11fnuz", 23, 1},
+    {DType::F8, "f8e5m2fnuz", 24, 1}, {DType::F8, "f8e4m3fnuz", 25, 1},
+    {DType::F8, "f8e4m3", 28, 1},     {DType::F8, "f8e3m4", 29, 1},
+    {DType::F8, "f8e8m0fnu", 33, 1},
 };
 
 Literal element(uint64_t bits, DType t, std::string_view format) {
   switch (t) {
     case DType::Bool: return Literal::boolean(bits != 0);
-    case DType::U8: case DType::U16: return Literal::integer(static_cast<int64_t>(bits), t);
+    case DType::U8:
+    case DType::U16: return Literal::integer(static_cast<int64_t>(bits), t);
     case DType::I8: return Literal::integer(static_cast<int8_t>(bits), t);
     case DType::I16: return Literal::integer(static_cast<int16_t>(bits), t);
     case DType::I32: return Literal::integer(static_cast<int32_t>(bits), t);
     case DType::U32: return Literal::integer(static_cast<int64_t>(static_cast<uint32_t>(bits)), t);
-    case DType::I64: case DType::U64: return Literal::integer(static_cast<int64_t>(bits), t);
+    case DType::I64:
+    case DType::U64: return Literal::integer(static_cast<int64_t>(bits), t);
     case DType::F16: return Literal::real(f16_from_bits(static_cast<uint16_t>(bits)), t);
     case DType::BF16: return Literal::real(bf16_from_bits(static_cast<uint16_t>(bits)), t);
     case DType::F32: return Literal::real(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))), t);
@@ -117,7 +124,7 @@ Literal element(uint64_t bits, DType t, std::string_view format) {
 // From the order of a layout that is not descending to row-major.
 std::vector<Literal> row_major(const std::vector<Literal>& stored, const ir::Shape& shape, const std::vector<int64_t>& minor_to_major) {
   const size_t rank = shape.size();
-  std::vector<size_t> stride(rank, 1);   // in the stored order, by logical dimension
+  std::vector<size_t> stride(rank, 1);  // in the stored order, by logical dimension
   size_t step = 1;
   for (int64_t d : minor_to_major) {
     stride[static_cast<size_t>(d)] = step;
@@ -165,7 +172,7 @@ bool ProtoReader::literal(std::string_view bytes, Instruction& out) {
       if (!shape(f.bytes, stated, 0)) return false;
       has_shape = true;
     } else if (f.number == storage->field) {
-      if (f.wire != Field::Bytes) {   // one element
+      if (f.wire != Field::Bytes) {  // one element
         if (storage->bytes == 0 ? f.wire != Field::Varint : f.wire == Field::Varint) return damaged(bytes, "a constant");
         elements.push_back(element(f.value, type.dtype, type.float_format));
         continue;
@@ -181,7 +188,7 @@ bool ProtoReader::literal(std::string_view bytes, Instruction& out) {
         elements.push_back(element(v, type.dtype, type.float_format));
       }
     } else if (f.number == 14) {
-      return unknown();   // sparse
+      return unknown();  // sparse
     }
   }
   if (w.damaged()) return damaged(bytes, "a constant");
@@ -190,7 +197,7 @@ bool ProtoReader::literal(std::string_view bytes, Instruction& out) {
   }
   int64_t n = 1;
   for (int64_t d : type.shape) n *= d;
-  if (elements.empty() && n > 0) return unknown();   // the file was written without values
+  if (elements.empty() && n > 0) return unknown();  // the file was written without values
   if (static_cast<int64_t>(elements.size()) != n) {
     return fail(bytes, fmt::format("constant '{}' has {} elements, its type says {}", out.name, elements.size(), n));
   }

@@ -35,7 +35,8 @@ bool first(std::string_view bytes, uint32_t number, std::string_view& out) {
 bool looks_like_module(std::string_view bytes) {
   std::string_view computation, instruction, opcode;
   if (!first(bytes, 3, computation) || !first(computation, 2, instruction) || !first(instruction, 2, opcode)) return false;
-  return !opcode.empty() && std::all_of(opcode.begin(), opcode.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+  return !opcode.empty() &&
+         std::all_of(opcode.begin(), opcode.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
 }
 
 // The kind that a compare has where none is printed.
@@ -109,7 +110,8 @@ bool ProtoReader::device_assignment(std::string_view bytes) {
   Field f;
   while (w.next(f)) {
     if (f.number != 1 && f.number != 2) continue;
-    if (f.integer() < 0 || f.integer() > (int64_t{1} << 30)) return fail(bytes, "replica and partition counts must be between 0 and 2^30", kLimit);
+    if (f.integer() < 0 || f.integer() > (int64_t{1} << 30))
+      return fail(bytes, "replica and partition counts must be between 0 and 2^30", kLimit);
     // One of each is what every program has: text does not print it.
     if (f.integer() > 1) (f.number == 1 ? module_.replica_count : module_.num_partitions) = f.integer();
   }
@@ -138,7 +140,8 @@ bool ProtoReader::frontend_attributes(std::string_view bytes, Instruction* instr
   return !w.damaged() || damaged(bytes, "frontend attributes");
 }
 
-bool ProtoReader::instruction(std::string_view bytes, Instruction& out, std::vector<int64_t>& operands, std::vector<int64_t>& called, int64_t& id) {
+bool ProtoReader::instruction(std::string_view bytes, Instruction& out, std::vector<int64_t>& operands, std::vector<int64_t>& called,
+                              int64_t& id) {
   id = 0;
   std::string_view constant, attributes;
   bool has_constant = false, has_type = false, has_api_version = false;
@@ -147,11 +150,14 @@ bool ProtoReader::instruction(std::string_view bytes, Instruction& out, std::vec
   while (w.next(f)) {
     bool good = true;
     switch (f.number) {
-      case 8: constant = f.bytes; has_constant = true; break;   // after the shape, wherever it stands
+      case 8:
+        constant = f.bytes;
+        has_constant = true;
+        break;  // after the shape, wherever it stands
       case 35: id = f.integer(); break;
       case 36: good = append(f, operands) || damaged(bytes, "operand ids"); break;
       case 38: good = append(f, called) || damaged(bytes, "called computation ids"); break;
-      case 68: attributes = f.bytes; break;                     // after the sharding
+      case 68: attributes = f.bytes; break;  // after the sharding
       default:
         has_type = has_type || f.number == 3;
         has_api_version = has_api_version || (f.number == 77 && f.value != 0);
@@ -201,12 +207,14 @@ bool ProtoReader::computation(std::string_view bytes) {
     std::vector<int64_t> called;
     int64_t id = 0;
     if (!instruction(list[k], i, operands[k], called, id)) return false;
-    if (!ids.emplace(id, k).second) return fail(list[k], fmt::format("two instructions of computation '{}' have the id {}", computation.name, id), kReference);
+    if (!ids.emplace(id, k).second)
+      return fail(list[k], fmt::format("two instructions of computation '{}' have the id {}", computation.name, id), kReference);
     // The order of called computations: body then condition in a proto, condition then body in a Module; the others agree.
     if (i.opcode == "while" && called.size() == 2) std::swap(called[0], called[1]);
     for (int64_t c : called) {
       const auto found = computations_.find(c);
-      if (found == computations_.end()) return fail(list[k], fmt::format("instruction '{}' calls computation {}, which is not there", i.name, c), kReference);
+      if (found == computations_.end())
+        return fail(list[k], fmt::format("instruction '{}' calls computation {}, which is not there", i.name, c), kReference);
       i.called.push_back(found->second);
     }
   }
@@ -214,10 +222,12 @@ bool ProtoReader::computation(std::string_view bytes) {
     Instruction& i = computation.instructions[k];
     for (int64_t o : operands[k]) {
       const auto found = ids.find(o);
-      if (found == ids.end()) return fail(list[k], fmt::format("operand {} of instruction '{}' is not in its computation", o, i.name), kReference);
+      if (found == ids.end())
+        return fail(list[k], fmt::format("operand {} of instruction '{}' is not in its computation", o, i.name), kReference);
       i.operands.push_back(found->second);
     }
-    if (i.opcode == "compare" && !i.operands.empty() && i.compare_type == default_compare_type(computation.instructions[i.operands[0]].type.dtype)) {
+    if (i.opcode == "compare" && !i.operands.empty() &&
+        i.compare_type == default_compare_type(computation.instructions[i.operands[0]].type.dtype)) {
       i.compare_type.clear();
     }
   }
@@ -244,7 +254,8 @@ Result<Module> ProtoReader::run(std::string_view bytes) {
       case 3: computations.push_back(f.bytes); break;
       case 6: entry_id = f.integer(); break;
       case 8: good = aliases(f.bytes); break;
-      case 12: case 14: {
+      case 12:
+      case 14: {
         std::string text;
         if (!sharding_text(f.bytes, text)) {
           damaged(f.bytes, "a sharding");
@@ -288,7 +299,8 @@ Result<Module> ProtoReader::run(std::string_view bytes) {
   if (by_id != computations_.end() && (entry_id != 0 || entry_name.empty())) {
     module_.entry = by_id->second;
   } else {
-    const auto named = std::find_if(module_.computations.begin(), module_.computations.end(), [&](const Computation& c) { return c.name == entry_name; });
+    const auto named =
+        std::find_if(module_.computations.begin(), module_.computations.end(), [&](const Computation& c) { return c.name == entry_name; });
     if (named == module_.computations.end()) {
       return Diagnostic{kReference, fmt::format("the entry computation '{}' is not in the module", entry_name), module_.path, 0, 0};
     }
@@ -301,11 +313,13 @@ Result<Module> ProtoReader::run(std::string_view bytes) {
 Result<Module> read_proto(std::string_view bytes, const std::string& path) {
   if (bytes.size() >= (size_t{1} << 31)) return Diagnostic{kLimit, "files of 2 GiB and more are not read", path, 0, 0};
   std::string_view module = bytes;
-  for (int level = 0; level < 3; ++level) {   // HloModuleProto, HloProto, HloSnapshot
+  for (int level = 0; level < 3; ++level) {  // HloModuleProto, HloProto, HloSnapshot
     if (looks_like_module(module)) return ProtoReader(bytes, path).run(module);
     if (!first(module, 1, module)) break;
   }
-  return Diagnostic{kWire, "expected an HloModuleProto, HloProto or HloSnapshot with at least one computation (a .hlo.pb of --xla_dump_hlo_as_proto)", path, 0, 0};
+  return Diagnostic{
+      kWire, "expected an HloModuleProto, HloProto or HloSnapshot with at least one computation (a .hlo.pb of --xla_dump_hlo_as_proto)",
+      path, 0, 0};
 }
 
 }  // namespace shardproof::hlo

@@ -29,7 +29,7 @@ class ProtoReader {
   bool frames(std::string_view bytes);
   bool aliases(std::string_view bytes);
   bool device_assignment(std::string_view bytes);
-  bool frontend_attributes(std::string_view bytes, Instruction* instruction);   // null: the module's
+  bool frontend_attributes(std::string_view bytes, Instruction* instruction);  // null: the module's
   bool computation(std::string_view bytes);
   bool instruction(std::string_view bytes, Instruction& out, std::vector<int64_t>& operands, std::vector<int64_t>& called, int64_t& id);
   // proto_fields.cpp
@@ -60,7 +60,7 @@ class ProtoReader {
   bool failed_ = false;
   SourceMap sources_;
   ExpansionBudget budget_;
-  std::unordered_map<int64_t, uint32_t> computations_;   // id -> index
+  std::unordered_map<int64_t, uint32_t> computations_;  // id -> index
 };
 
 }  // namespace shardproof::hlo

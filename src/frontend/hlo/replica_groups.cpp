@@ -52,13 +52,13 @@ void walk(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides
 // One digit of a mesh: an axis or the part of one.
 struct Digit {
   int64_t size = 1, stride = 1;
-  int chosen = -1;   // index of the reference that has it, or -1
+  int chosen = -1;  // index of the reference that has it, or -1
 };
 
 }  // namespace
 
 bool ExpansionBudget::take(int64_t groups, int64_t ids) {
-  const int64_t cost = ids + 6 * groups;   // a vector costs about six words
+  const int64_t cost = ids + 6 * groups;  // a vector costs about six words
   if (groups < 0 || ids < 0 || cost > left_) return false;
   left_ -= cost;
   return true;
@@ -68,7 +68,8 @@ std::string expand_iota(const Iota& iota, std::vector<int64_t>& out, ExpansionBu
   out.clear();
   const int64_t n = product(iota.dims);
   if (n == 0 || iota.dims.size() > 64) return "the sizes of an iota device list must be positive, and their product below 2^30";
-  if (!iota.perm.empty() && !is_permutation_of_iota(iota.perm, iota.dims.size())) return "the transposition of an iota device list must be a permutation of its dimensions";
+  if (!iota.perm.empty() && !is_permutation_of_iota(iota.perm, iota.dims.size()))
+    return "the transposition of an iota device list must be a permutation of its dimensions";
   if (!budget.take(1, n)) return "the device lists of this module are too large";
   std::vector<int64_t> strides(iota.dims.size(), 1);
   for (size_t k = iota.dims.size(); k-- > 1;) strides[k - 1] = strides[k] * iota.dims[k];

@@ -17,18 +17,18 @@ namespace shardproof::hlo {
 
 struct Iota {
   std::vector<int64_t> dims;
-  std::vector<int64_t> perm;   // empty: identity
+  std::vector<int64_t> perm;  // empty: identity
 };
 
 struct DeviceMesh {
   std::vector<std::pair<std::string, int64_t>> axes;
-  std::vector<int64_t> device_ids;   // used if not empty
-  Iota iota;                         // else used if dims is not empty; else device k is k
+  std::vector<int64_t> device_ids;  // used if not empty
+  Iota iota;                        // else used if dims is not empty; else device k is k
 };
 
 struct AxisRef {
-  size_t axis = 0;         // index into DeviceMesh::axes
-  int64_t pre = 1, size = 0;   // size 0: the whole axis
+  size_t axis = 0;            // index into DeviceMesh::axes
+  int64_t pre = 1, size = 0;  // size 0: the whole axis
 };
 
 // What is left to spend on expanded lists in one module.

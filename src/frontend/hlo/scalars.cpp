@@ -19,25 +19,38 @@ struct Row {
 };
 // xla.PrimitiveType numbers.
 constexpr Row kRows[] = {
-    {"pred", 1, DType::Bool},  {"s8", 2, DType::I8},    {"s16", 3, DType::I16},   {"s32", 4, DType::I32},   {"s64", 5, DType::I64},
-    {"u8", 6, DType::U8},      {"u16", 7, DType::U16},  {"u32", 8, DType::U32},   {"u64", 9, DType::U64},   {"f16", 10, DType::F16},
-    {"f32", 11, DType::F32},   {"f64", 12, DType::F64}, {"opaque", 14, DType::Token}, {"c64", 15, DType::C64}, {"bf16", 16, DType::BF16},
-    {"token", 17, DType::Token}, {"c128", 18, DType::C128}, {"f8e5m2", 19, DType::F8}, {"f8e4m3fn", 20, DType::F8}, {"s4", 21, DType::I4},
-    {"u4", 22, DType::U4},     {"f8e4m3b11fnuz", 23, DType::F8}, {"f8e5m2fnuz", 24, DType::F8}, {"f8e4m3fnuz", 25, DType::F8},
-    {"s2", 26, DType::I2},     {"u2", 27, DType::U2},   {"f8e4m3", 28, DType::F8}, {"f8e3m4", 29, DType::F8}, {"f4e2m1fn", 32, DType::F4},
-    {"f8e8m0fnu", 33, DType::F8},
+    {"pred", 1, DType::Bool},      {"s8", 2, DType::I8},
+    {"s16", 3, DType::I16},        {"s32", 4, DType::I32},
+    {"s64", 5, DType::I64},        {"u8", 6, DType::U8},
+    {"u16", 7, DType::U16},        {"u32", 8, DType::U32},
+    {"u64", 9, DType::U64},        {"f16", 10, DType::F16},
+    {"f32", 11, DType::F32},       {"f64", 12, DType::F64},
+    {"opaque", 14, DType::Token},  {"c64", 15, DType::C64},
+    {"bf16", 16, DType::BF16},     {"token", 17, DType::Token},
+    {"c128", 18, DType::C128},     {"f8e5m2", 19, DType::F8},
+    {"f8e4m3fn", 20, DType::F8},   {"s4", 21, DType::I4},
+    {"u4", 22, DType::U4},         {"f8e4m3b11fnuz", 23, DType::F8},
+    {"f8e5m2fnuz", 24, DType::F8}, {"f8e4m3fnuz", 25, DType::F8},
+    {"s2", 26, DType::I2},         {"u2", 27, DType::U2},
+    {"f8e4m3", 28, DType::F8},     {"f8e3m4", 29, DType::F8},
+    {"f4e2m1fn", 32, DType::F4},   {"f8e8m0fnu", 33, DType::F8},
 };
 
 // Of a small float: exponent and mantissa bits, bias; how infinities and NaN are spelled.
 struct Format {
   std::string_view name;
   int exponent_bits, mantissa_bits, bias;
-  enum Specials { Ieee, OnlyNaN, Unsigned0NaN, None } specials;   // OnlyNaN: all ones is NaN; Unsigned0NaN: -0 is NaN
+  enum Specials { Ieee, OnlyNaN, Unsigned0NaN, None } specials;  // OnlyNaN: all ones is NaN; Unsigned0NaN: -0 is NaN
 };
 constexpr Format kFormats[] = {
-    {"f8e5m2", 5, 2, 15, Format::Ieee},       {"f8e4m3fn", 4, 3, 7, Format::OnlyNaN},  {"f8e4m3b11fnuz", 4, 3, 11, Format::Unsigned0NaN},
-    {"f8e5m2fnuz", 5, 2, 16, Format::Unsigned0NaN}, {"f8e4m3fnuz", 4, 3, 8, Format::Unsigned0NaN}, {"f8e4m3", 4, 3, 7, Format::Ieee},
-    {"f8e3m4", 3, 4, 3, Format::Ieee},        {"f4e2m1fn", 2, 1, 1, Format::None},
+    {"f8e5m2", 5, 2, 15, Format::Ieee},
+    {"f8e4m3fn", 4, 3, 7, Format::OnlyNaN},
+    {"f8e4m3b11fnuz", 4, 3, 11, Format::Unsigned0NaN},
+    {"f8e5m2fnuz", 5, 2, 16, Format::Unsigned0NaN},
+    {"f8e4m3fnuz", 4, 3, 8, Format::Unsigned0NaN},
+    {"f8e4m3", 4, 3, 7, Format::Ieee},
+    {"f8e3m4", 3, 4, 3, Format::Ieee},
+    {"f4e2m1fn", 2, 1, 1, Format::None},
 };
 
 // Nearest multiple of the unit in the last place of a format with `mantissa` stored bits and least exponent `min_exponent`, ties to even.
@@ -70,7 +83,7 @@ bool countable(const ir::Shape& shape) {
   constexpr int64_t kMax = int64_t{1} << 62;
   int64_t n = 1;
   for (int64_t d : shape) {
-    if (d <= 0) continue;   // an empty dimension must not hide an absurd one
+    if (d <= 0) continue;  // an empty dimension must not hide an absurd one
     if (n > kMax / d) return false;
     n *= d;
   }
@@ -113,7 +126,7 @@ double small_float_from_bits(std::string_view format, uint8_t bits) {
   if (format == "f8e8m0fnu") return bits == 255 ? kNaN : std::ldexp(1.0, bits - 127);
   for (const Format& f : kFormats) {
     if (f.name != format) continue;
-    const int top = f.exponent_bits + f.mantissa_bits;   // position of the sign
+    const int top = f.exponent_bits + f.mantissa_bits;  // position of the sign
     const bool negative = (bits >> top) & 1;
     const int exponent = (bits >> f.mantissa_bits) & ((1 << f.exponent_bits) - 1);
     const int mantissa = bits & ((1 << f.mantissa_bits) - 1);
@@ -125,8 +138,8 @@ double small_float_from_bits(std::string_view format, uint8_t bits) {
     if (f.specials == Format::OnlyNaN && all_ones && mantissa == (1 << f.mantissa_bits) - 1) return kNaN;
     if (f.specials == Format::Unsigned0NaN && negative && exponent == 0 && mantissa == 0) return kNaN;
     const int implied = 1 << f.mantissa_bits;
-    const double v = exponent ? std::ldexp(implied + mantissa, exponent - f.bias - f.mantissa_bits)
-                              : std::ldexp(mantissa, 1 - f.bias - f.mantissa_bits);
+    const double v =
+        exponent ? std::ldexp(implied + mantissa, exponent - f.bias - f.mantissa_bits) : std::ldexp(mantissa, 1 - f.bias - f.mantissa_bits);
     return negative ? -v : v;
   }
   return kNaN;

@@ -9,15 +9,15 @@
 
 namespace shardproof::hlo {
 
-inline constexpr int kMaxTupleDepth = 64;     // nested tuple types; bounds every later recursion over Type
+inline constexpr int kMaxTupleDepth = 64;  // nested tuple types; bounds every later recursion over Type
 inline constexpr size_t kMaxRank = 64;
 
 struct ElementType {
-  ir::DType dtype = ir::DType::Invalid;   // Invalid: not known
-  std::string_view name;                  // HLO spelling, static storage
+  ir::DType dtype = ir::DType::Invalid;  // Invalid: not known
+  std::string_view name;                 // HLO spelling, static storage
 };
-ElementType element_type(std::string_view name);   // "bf16"
-ElementType element_type(uint64_t primitive_type); // xla.PrimitiveType; TUPLE gives Invalid
+ElementType element_type(std::string_view name);    // "bf16"
+ElementType element_type(uint64_t primitive_type);  // xla.PrimitiveType; TUPLE gives Invalid
 
 // False if the number of elements does not fit in 62 bits.
 bool countable(const ir::Shape& shape);

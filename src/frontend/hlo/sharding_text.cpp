@@ -82,7 +82,7 @@ bool named_sharding(std::string_view bytes, std::string& out, int depth) {
     out += '}';
     return true;
   }
-  if (mesh.axes.empty()) {   // one device, or nothing said
+  if (mesh.axes.empty()) {  // one device, or nothing said
     out += mesh.device_ids.empty() ? std::string("{replicated}") : fmt::format("{{maximal device={}}}", mesh.device_ids[0]);
     return true;
   }
@@ -156,7 +156,10 @@ bool sharding(std::string_view bytes, std::string& out, int depth) {
       case 11: in_group = f.boolean(); break;
       case 12: group_id = f.integer(); break;
       case 13: group_type = f.integer(); break;
-      case 14: named = f.bytes; has_named = true; break;
+      case 14:
+        named = f.bytes;
+        has_named = true;
+        break;
       default: break;
     }
     if (!good) return false;

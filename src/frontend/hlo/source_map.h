@@ -33,13 +33,13 @@ class SourceMap {
  private:
   struct File {
     std::shared_ptr<const std::string> path;
-    int line = 0;   // 0: use the line that the instruction states
+    int line = 0;  // 0: use the line that the instruction states
   };
   std::unordered_map<int64_t, std::shared_ptr<const std::string>> files_;
   std::unordered_map<int64_t, Location> locations_;
   std::unordered_map<int64_t, int64_t> frames_;
   std::unordered_map<std::string, File> by_text_;
-  std::string last_raw_;      // most instructions have the file of the one before
+  std::string last_raw_;  // most instructions have the file of the one before
   File last_;
 };
 

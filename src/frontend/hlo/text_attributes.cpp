@@ -17,11 +17,47 @@ namespace {
 using List = std::vector<int64_t> Instruction::*;
 
 enum class Key : uint8_t {
-  List,   // {1,2,3} into a member
-  Metadata, Sharding, ReplicaGroups, FrontendAttributes, ToApply, Calls, Body, Condition, Branches, TrueComputation, FalseComputation,
-  CalledComputations, Select, Scatter, ChannelId, GlobalIds, Slice, Index, Direction, CompareType, Target, BackendConfig, IotaDimension,
-  IndexVectorDim, SliceSizes, Padding, Window, DimLabels, ExponentBits, MantissaBits, FeatureGroups, BatchGroups, FusionKind, Pairs,
-  IsStable, Sorted, Unique, Distribution, Algorithm, TransposeA
+  List,  // {1,2,3} into a member
+  Metadata,
+  Sharding,
+  ReplicaGroups,
+  FrontendAttributes,
+  ToApply,
+  Calls,
+  Body,
+  Condition,
+  Branches,
+  TrueComputation,
+  FalseComputation,
+  CalledComputations,
+  Select,
+  Scatter,
+  ChannelId,
+  GlobalIds,
+  Slice,
+  Index,
+  Direction,
+  CompareType,
+  Target,
+  BackendConfig,
+  IotaDimension,
+  IndexVectorDim,
+  SliceSizes,
+  Padding,
+  Window,
+  DimLabels,
+  ExponentBits,
+  MantissaBits,
+  FeatureGroups,
+  BatchGroups,
+  FusionKind,
+  Pairs,
+  IsStable,
+  Sorted,
+  Unique,
+  Distribution,
+  Algorithm,
+  TransposeA
 };
 
 struct Known {
@@ -131,15 +167,16 @@ bool TextReader::attribute(Instruction& instruction, std::string_view key, const
     }
     case Key::ReplicaGroups: return replica_groups(instruction);
     case Key::FrontendAttributes: return frontend_attributes(&instruction);
-    case Key::ToApply: case Key::Calls:
-      return c_.peek() == '{' ? call_list(instruction) : call(instruction, 0);
+    case Key::ToApply:
+    case Key::Calls: return c_.peek() == '{' ? call_list(instruction) : call(instruction, 0);
     case Key::Condition: return op == "while" ? call(instruction, 0) : verbatim();
     case Key::Body: return op == "while" ? call(instruction, 1) : verbatim();
     case Key::Select: return op == "select-and-scatter" ? call(instruction, 0) : verbatim();
     case Key::Scatter: return op == "select-and-scatter" ? call(instruction, 1) : verbatim();
     case Key::TrueComputation: return op == "conditional" ? call(instruction, 0) : verbatim();
     case Key::FalseComputation: return op == "conditional" ? call(instruction, 1) : verbatim();
-    case Key::Branches: case Key::CalledComputations: return call_list(instruction);
+    case Key::Branches:
+    case Key::CalledComputations: return call_list(instruction);
     case Key::ChannelId: return c_.integer(instruction.channel_id, key);
     case Key::GlobalIds: return c_.boolean(instruction.use_global_device_ids, key);
     case Key::Slice: return op == "slice" ? slice(instruction) : verbatim();
@@ -337,7 +374,8 @@ bool TextReader::window(Instruction& instruction) {
       } else if (key == "rhs_reversal") {
         dim.reversal = v != 0;
       } else {
-        return c_.fail_at(where, fmt::format("window field '{}' is not known (size, stride, pad, lhs_dilate, rhs_dilate, rhs_reversal)", key));
+        return c_.fail_at(where,
+                          fmt::format("window field '{}' is not known (size, stride, pad, lhs_dilate, rhs_dilate, rhs_reversal)", key));
       }
     }
     c_.accept(',');
@@ -349,7 +387,7 @@ bool TextReader::window(Instruction& instruction) {
 bool TextReader::padding(Instruction& instruction) {
   c_.skip();
   if (!instruction.pad_low.empty()) return c_.fail("attribute 'padding' is given twice");
-  if (const char c = c_.raw(); c != '-' && (c < '0' || c > '9')) {   // no dimensions
+  if (const char c = c_.raw(); c != '-' && (c < '0' || c > '9')) {  // no dimensions
     std::string_view none;
     if (c == '\0' || c == ',') return c_.expected("the padding of each dimension, such as 0_0x1_2");
     return c_.value(none);
@@ -532,7 +570,8 @@ bool TextReader::mesh_groups(Instruction& instruction) {
     } while (c_.accept(','));
     if (!c_.expect('}', "or ',' after an axis")) return false;
   }
-  if (std::string error = expand_mesh_groups(mesh, refs, instruction.replica_groups, budget_); !error.empty()) return c_.fail_at(start, error, kLimit);
+  if (std::string error = expand_mesh_groups(mesh, refs, instruction.replica_groups, budget_); !error.empty())
+    return c_.fail_at(start, error, kLimit);
   return true;
 }
 

@@ -102,7 +102,8 @@ bool TextReader::header() {
       if (key == "spmd_output_sharding") {
         module_.output_shardings = {{frontend::StatedSharding::Syntax::Hlo, plain}};
       } else {
-        for (std::string& leaf : split_tuple_sharding(plain)) module_.parameter_shardings.push_back({frontend::StatedSharding::Syntax::Hlo, std::move(leaf)});
+        for (std::string& leaf : split_tuple_sharding(plain))
+          module_.parameter_shardings.push_back({frontend::StatedSharding::Syntax::Hlo, std::move(leaf)});
       }
     } else {
       std::string_view ignored;
@@ -119,7 +120,7 @@ bool TextReader::tables() {
     const std::string_view word = c_.word();
     const bool is_table = word == "FileNames" || word == "FunctionNames" || word == "FileLocations" || word == "StackFrames";
     const char next = c_.peek();
-    if (!is_table || next == '{' || next == '(') {   // a computation
+    if (!is_table || next == '{' || next == '(') {  // a computation
       c_.seek(start);
       return true;
     }
@@ -198,7 +199,7 @@ bool TextReader::computation() {
   Computation& computation = module_.computations.emplace_back();
   computation.name = name;
 
-  if (c_.peek() == '(') {   // the signature repeats what the parameters say
+  if (c_.peek() == '(') {  // the signature repeats what the parameters say
     std::string_view parameters;
     if (!c_.balanced(parameters)) return false;
     if (!c_.accept(std::string_view("->"))) return c_.expected("'->' and the result type");
@@ -225,7 +226,7 @@ bool TextReader::computation() {
   if (computation.instructions.empty()) return c_.fail_at(where, fmt::format("computation '{}' is empty", name));
   if (computation.instructions.size() * 2 < computation.instructions.capacity()) computation.instructions.shrink_to_fit();
   computation.root = root != UINT32_MAX ? root : static_cast<uint32_t>(computation.instructions.size() - 1);
-  while (c_.accept(',')) {   // execution_thread="..."
+  while (c_.accept(',')) {  // execution_thread="..."
     const std::string_view key = c_.word();
     std::string_view ignored;
     if (key.empty()) return c_.expected("an attribute of the computation");
@@ -306,9 +307,11 @@ bool TextReader::resolve_computations() {
   for (Computation& computation : module_.computations) {
     for (Instruction& i : computation.instructions) {
       for (uint32_t& called : i.called) {
-        if (called == UINT32_MAX) {   // body= without condition= and the like
-          return c_.fail_at(c_.here(), fmt::format("instruction '{}' (line {}) lacks one of the computations that '{}' calls", i.name, i.text_line, i.opcode),
-                            kReference);
+        if (called == UINT32_MAX) {  // body= without condition= and the like
+          return c_.fail_at(
+              c_.here(),
+              fmt::format("instruction '{}' (line {}) lacks one of the computations that '{}' calls", i.name, i.text_line, i.opcode),
+              kReference);
         }
         called = computations_.at(called).position;
       }

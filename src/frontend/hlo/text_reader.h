@@ -23,8 +23,8 @@ class NameTable {
  public:
   struct Entry {
     std::string_view name;
-    const char* mention;          // where the name was first read
-    uint32_t position = UINT32_MAX;   // of the definition; UINT32_MAX: none yet
+    const char* mention;             // where the name was first read
+    uint32_t position = UINT32_MAX;  // of the definition; UINT32_MAX: none yet
   };
   uint32_t number(std::string_view name);
   Entry& at(uint32_t number) { return entries_[number]; }
@@ -33,7 +33,7 @@ class NameTable {
 
  private:
   std::vector<Entry> entries_;
-  std::vector<uint64_t> slots_;   // hash (high half) and number + 1, open addressing
+  std::vector<uint64_t> slots_;  // hash (high half) and number + 1, open addressing
   void grow();
 };
 
@@ -62,7 +62,7 @@ class TextReader {
   bool attributes(Instruction& instruction);
   bool attribute(Instruction& instruction, std::string_view key, const char* where);
   bool metadata(Instruction& instruction);
-  bool frontend_attributes(Instruction* instruction);   // null: the module's
+  bool frontend_attributes(Instruction* instruction);  // null: the module's
   bool call(Instruction& instruction, size_t slot);
   bool call_list(Instruction& instruction);
   bool window(Instruction& instruction);
@@ -72,17 +72,17 @@ class TextReader {
   bool replica_groups(Instruction& instruction);
   bool mesh_groups(Instruction& instruction);
   bool iota(Iota& out);
-  bool separated(std::vector<int64_t>& out, std::string_view what);   // 1x2x3
+  bool separated(std::vector<int64_t>& out, std::string_view what);  // 1x2x3
   bool enumerator(std::string& out);
 
   Cursor c_;
   Module module_;
   SourceMap sources_;
-  NameTable instructions_;    // of the computation being read
+  NameTable instructions_;  // of the computation being read
   NameTable computations_;
   ExpansionBudget budget_;
   uint32_t entry_ = UINT32_MAX;
-  const char* counted_ = nullptr;   // how far lines_ahead has looked
+  const char* counted_ = nullptr;  // how far lines_ahead has looked
 };
 
 }  // namespace shardproof::hlo

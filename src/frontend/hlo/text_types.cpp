@@ -31,7 +31,7 @@ bool TextReader::array_type(Type& out) {
   if (!c_.accept(']')) {
     do {
       if (out.shape.size() == kMaxRank) return c_.fail_at(start, fmt::format("a type has at most {} dimensions", kMaxRank), kLimit);
-      if (c_.accept('?')) {   // no bound at all
+      if (c_.accept('?')) {  // no bound at all
         out.dynamic = true;
         out.shape.push_back(-1);
         continue;
@@ -99,7 +99,7 @@ bool TextReader::type(Type& out) {
       if (c_.accept(',')) continue;
     }
     while (c_.accept(')')) {
-      if (c_.raw() == '{') {   // layouts of tuples: never written, but cheap to pass over
+      if (c_.raw() == '{') {  // layouts of tuples: never written, but cheap to pass over
         std::string_view layout;
         if (!c_.balanced(layout)) return false;
       }
@@ -195,7 +195,7 @@ bool TextReader::scalar(const Type& type, Literal& out) {
   }
   const double r = rounded(v, type.dtype);
   if (std::isinf(r) && !std::isinf(v)) return c_.fail(fmt::format("number does not fit in {}", ir::name(type.dtype)));
-  if (std::isnan(v) && q < end && *q == '(') {   // payload: all NaN are one value here
+  if (std::isnan(v) && q < end && *q == '(') {  // payload: all NaN are one value here
     const char* close = q;
     while (close < end && *close != ')' && *close != '\n') ++close;
     if (close == end || *close != ')') return c_.fail("payload of nan is not closed");
@@ -215,7 +215,7 @@ bool TextReader::constant(Instruction& instruction) {
   const auto verbatim = [&](std::string_view text) { instruction.other.emplace_back("constant", without_comments(text)); };
   if (type.tuple || type.dynamic || ir::is_complex(type.dtype) || type.dtype == DType::Token) {
     c_.seek(start - 1);
-    if (c_.raw() != '(') {   // a blank or comment follows the bracket: walk to the bracket itself
+    if (c_.raw() != '(') {  // a blank or comment follows the bracket: walk to the bracket itself
       const char* p = start - 1;
       while (*p != '(') --p;
       c_.seek(p);
@@ -232,16 +232,17 @@ bool TextReader::constant(Instruction& instruction) {
     elements.emplace_back();
     if (!scalar(type, elements.back())) return false;
   } else {
-    std::vector<int64_t> count(rank, 0);   // elements so far in the open brace of each level
+    std::vector<int64_t> count(rank, 0);  // elements so far in the open brace of each level
     size_t depth = 0;
     do {
       const char next = c_.peek();
       if (next == '{') {
         if (depth == rank) return c_.fail(fmt::format("a constant of {} dimensions has braces {} deep at most", rank, rank));
         c_.accept('{');
-        if (depth > 0 && count[depth - 1]++ >= type.shape[depth - 1]) return c_.fail(fmt::format("too many elements in dimension {}", depth - 1));
+        if (depth > 0 && count[depth - 1]++ >= type.shape[depth - 1])
+          return c_.fail(fmt::format("too many elements in dimension {}", depth - 1));
         count[depth++] = 0;
-        if (c_.accept(std::string_view("..."))) {   // printed without its value
+        if (c_.accept(std::string_view("..."))) {  // printed without its value
           c_.seek(start);
           std::string_view all;
           if (!c_.balanced(all)) return false;
@@ -251,7 +252,8 @@ bool TextReader::constant(Instruction& instruction) {
       } else if (next == '}') {
         if (depth == 0) return c_.expected("the value of a constant in braces");
         if (count[depth - 1] != type.shape[depth - 1]) {
-          return c_.fail(fmt::format("dimension {} of a constant has {} elements, its type says {}", depth - 1, count[depth - 1], type.shape[depth - 1]));
+          return c_.fail(fmt::format("dimension {} of a constant has {} elements, its type says {}", depth - 1, count[depth - 1],
+                                     type.shape[depth - 1]));
         }
         c_.accept('}');
         --depth;
@@ -261,7 +263,7 @@ bool TextReader::constant(Instruction& instruction) {
         elements.emplace_back();
         if (!scalar(type, elements.back())) return false;
       }
-      if (depth > 0) {   // a comma between siblings; none after an opening brace
+      if (depth > 0) {  // a comma between siblings; none after an opening brace
         const char after = c_.peek();
         if (after == ',') {
           if (count[depth - 1] == 0) return c_.expected("a value");

@@ -16,8 +16,8 @@ struct Field {
   enum Wire : uint8_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
   uint32_t number = 0;
   Wire wire = Varint;
-  uint64_t value = 0;          // Varint, Fixed64, Fixed32
-  std::string_view bytes;      // Bytes
+  uint64_t value = 0;      // Varint, Fixed64, Fixed32
+  std::string_view bytes;  // Bytes
 
   int64_t integer() const { return static_cast<int64_t>(value); }
   bool boolean() const { return value != 0; }

@@ -16,10 +16,11 @@ using Groups = std::vector<std::vector<int64_t>>;
 using Others = std::vector<std::pair<std::string, std::string>>;
 
 Groups groups(const std::string& text) {
-  const Instruction i = instruction("r = f32[8,8] all-reduce(p0), channel_id=3, replica_groups=" + text + ", use_global_device_ids=true, to_apply=add");
+  const Instruction i =
+      instruction("r = f32[8,8] all-reduce(p0), channel_id=3, replica_groups=" + text + ", use_global_device_ids=true, to_apply=add");
   CHECK(i.replica_groups.present);
   CHECK(i.channel_id == 3);
-  CHECK(i.use_global_device_ids);   // what comes after is still read
+  CHECK(i.use_global_device_ids);  // what comes after is still read
   return i.replica_groups.groups;
 }
 Diagnostic bad(const std::string& line) {
@@ -44,7 +45,7 @@ TEST_CASE("replica groups: iota") {
 TEST_CASE("replica groups: mesh") {
   CHECK(groups("mesh['a'=2,'b'=4] {'b'}") == Groups{{0, 1, 2, 3}, {4, 5, 6, 7}});
   CHECK(groups("mesh['a'=2,'b'=4] {'a'}") == Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}});
-  CHECK(groups("mesh['a'=2,'b'=2,'c'=2] {'c','a'}") == Groups{{0, 4, 1, 5}, {2, 6, 3, 7}});   // c is major
+  CHECK(groups("mesh['a'=2,'b'=2,'c'=2] {'c','a'}") == Groups{{0, 4, 1, 5}, {2, 6, 3, 7}});  // c is major
   CHECK(groups("mesh['a'=2,'b'=2] {}") == Groups{{0}, {1}, {2}, {3}});
   CHECK(groups("mesh['axis_0'=4,'axis_1'=1,'axis_2'=2], device_ids=([2,4]T(1,0)) {'axis_0'}") == Groups{{0, 1, 2, 3}, {4, 5, 6, 7}});
   CHECK(groups("mesh['a'=2,'b'=2], device_ids=(0,2,1,3) {'a'}") == Groups{{0, 1}, {2, 3}});
@@ -68,7 +69,8 @@ TEST_CASE("replica groups that make no sense or would be huge") {
   CHECK(bad_groups("?").message.find("replica groups") != std::string::npos);
   // Many lines of short text must not add up to gigabytes.
   std::string lines;
-  for (int k = 0; k < 200; ++k) lines += fmt::format("r{} = f32[8,8] all-reduce(p0), replica_groups=[1,1000000]<=[1000000], to_apply=add\n", k);
+  for (int k = 0; k < 200; ++k)
+    lines += fmt::format("r{} = f32[8,8] all-reduce(p0), replica_groups=[1,1000000]<=[1000000], to_apply=add\n", k);
   CHECK(bad(lines).message == "the device lists of this module are too large");
 }
 
@@ -108,21 +110,22 @@ ENTRY e {
     }
     return std::vector<uint32_t>{99};
   };
-  CHECK(called("w") == std::vector<uint32_t>{0, 1});        // condition, body
+  CHECK(called("w") == std::vector<uint32_t>{0, 1});  // condition, body
   CHECK(called("k") == std::vector<uint32_t>{0, 1, 2});
-  CHECK(called("t") == std::vector<uint32_t>{1, 2});        // true, false
-  CHECK(called("v") == std::vector<uint32_t>{1, 2});        // select, scatter
+  CHECK(called("t") == std::vector<uint32_t>{1, 2});  // true, false
+  CHECK(called("v") == std::vector<uint32_t>{1, 2});  // select, scatter
   CHECK(called("f") == std::vector<uint32_t>{0});
   CHECK(called("u") == std::vector<uint32_t>{1, 0});
   for (const Instruction& i : list) {
     if (i.name == "f") CHECK(i.fusion_kind == "kLoop");
-    if (i.name == "a" || i.name == "d") CHECK(i.async_wrapped == "parameter");   // the root of b
+    if (i.name == "a" || i.name == "d") CHECK(i.async_wrapped == "parameter");  // the root of b
   }
 }
 
 TEST_CASE("dot, slice, pad, dynamic-slice, iota, reduce-precision") {
-  const Instruction dot =
-      instruction("r = f32[8,8] dot(p0, p1), lhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_batch_dims={1,0}, rhs_contracting_dims={2}, operand_precision={highest,default}, algorithm=dot_bf16_bf16_f32");
+  const Instruction dot = instruction(
+      "r = f32[8,8] dot(p0, p1), lhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_batch_dims={1,0}, rhs_contracting_dims={2}, "
+      "operand_precision={highest,default}, algorithm=dot_bf16_bf16_f32");
   CHECK(dot.lhs_batch == Ints{0, 1});
   CHECK(dot.rhs_batch == Ints{1, 0});
   CHECK(dot.lhs_contract == Ints{3});
@@ -174,7 +177,8 @@ TEST_CASE("gather, scatter, sort, compare, rng, triangular-solve") {
   CHECK(compare.compare_type == "TOTALORDER");
   CHECK(instruction("r = f32[8,8] rng(p0, p1), distribution=rng_uniform").distribution == "rng_uniform");
   CHECK(instruction("r = (u64[2], u32[8]) rng-bit-generator(p0), algorithm=rng_default").algorithm == "rng_default");
-  const Instruction solve = instruction("r = f32[8,8] triangular-solve(p0, p1), left_side=true, lower=true, unit_diagonal=true, transpose_a=NO_TRANSPOSE");
+  const Instruction solve =
+      instruction("r = f32[8,8] triangular-solve(p0, p1), left_side=true, lower=true, unit_diagonal=true, transpose_a=NO_TRANSPOSE");
   CHECK(solve.transpose_a == "NO_TRANSPOSE");
   CHECK(solve.other == Others{{"left_side", "true"}, {"lower", "true"}, {"unit_diagonal", "true"}});
   CHECK(instruction("r = (f32[8,2], s32[8,2]) topk(p0), k=2, largest=true").other == Others{{"k", "2"}, {"largest", "true"}});
@@ -182,7 +186,8 @@ TEST_CASE("gather, scatter, sort, compare, rng, triangular-solve") {
 
 TEST_CASE("windows and convolutions") {
   const Instruction c = instruction(
-      "r = f32[8,8] convolution(p0, p1), window={size=3x5 stride=2x1 pad=1_2x-1_0 lhs_dilate=1x2 rhs_dilate=3x1 rhs_reversal=1x0}, dim_labels=b01f_01io->b01f, "
+      "r = f32[8,8] convolution(p0, p1), window={size=3x5 stride=2x1 pad=1_2x-1_0 lhs_dilate=1x2 rhs_dilate=3x1 rhs_reversal=1x0}, "
+      "dim_labels=b01f_01io->b01f, "
       "feature_group_count=2, batch_group_count=4");
   REQUIRE(c.window.size() == 2);
   CHECK(c.window[0].size == 3);
@@ -211,10 +216,13 @@ TEST_CASE("custom calls, backend configurations, unknown attributes") {
       R"(r = f32[8,8] custom-call(p0), custom_call_target="a\"b", operand_layout_constraints={f32[8,8]{1,0}, f32[2]}, api_version=API_VERSION_TYPED_FFI, backend_config={n = 1 : i64, s = "}"}, control-predecessors={p1})");
   CHECK(a.custom_call_target == "a\"b");
   CHECK(a.backend_config == "{n = 1 : i64, s = \"}\"}");
-  CHECK(a.other == Others{{"api_version", "API_VERSION_TYPED_FFI"}, {"control-predecessors", "{p1}"}, {"operand_layout_constraints", "{f32[8,8]{1,0}, f32[2]}"}});
+  CHECK(a.other == Others{{"api_version", "API_VERSION_TYPED_FFI"},
+                          {"control-predecessors", "{p1}"},
+                          {"operand_layout_constraints", "{f32[8,8]{1,0}, f32[2]}"}});
   CHECK(instruction(R"(r = f32[8,8] custom-call(p0), custom_call_target="x", backend_config="{\"k\":1}")").backend_config == "{\"k\":1}");
   CHECK(instruction("r = f32[8,8] fft(p0), fft_type=RFFT, fft_length={8}").other == Others{{"fft_length", "{8}"}, {"fft_type", "RFFT"}});
-  CHECK(instruction("r = f32[8,8] negate(p0), new_thing=f32[2]{0}, other=[2,2]<=[4]T(1,0)").other == Others{{"new_thing", "f32[2]{0}"}, {"other", "[2,2]<=[4]T(1,0)"}});
+  CHECK(instruction("r = f32[8,8] negate(p0), new_thing=f32[2]{0}, other=[2,2]<=[4]T(1,0)").other ==
+        Others{{"new_thing", "f32[2]{0}"}, {"other", "[2,2]<=[4]T(1,0)"}});
 }
 
 TEST_CASE("keys with another meaning in another operator are kept verbatim") {
@@ -250,8 +258,9 @@ TEST_CASE("shard_map: frontend attributes of Shardy") {
   CHECK(result.sharding.syntax == frontend::StatedSharding::Syntax::Sdy);
   CHECK(result.sharding.text == "#sdy.sharding<@mesh, [{}, {}]>");
   // sharding= wins over the frontend attribute, in either order.
-  for (const char* line : {R"(r = f32[8,8] negate(p0), sharding={replicated}, frontend_attributes={xla.sdy.sharding="#sdy.sharding<@m, [{}]>"})",
-                           R"(r = f32[8,8] negate(p0), frontend_attributes={xla.sdy.sharding="#sdy.sharding<@m, [{}]>"}, sharding={replicated})"}) {
+  for (const char* line :
+       {R"(r = f32[8,8] negate(p0), sharding={replicated}, frontend_attributes={xla.sdy.sharding="#sdy.sharding<@m, [{}]>"})",
+        R"(r = f32[8,8] negate(p0), frontend_attributes={xla.sdy.sharding="#sdy.sharding<@m, [{}]>"}, sharding={replicated})"}) {
     CHECK(instruction(line).sharding.text == "{replicated}");
   }
   CHECK(instruction("r = f32[8,8] negate(p0), frontend_attributes={grad_x=\"false\",n=3}").other ==

@@ -71,7 +71,8 @@ TEST_CASE("every shared file has as many instructions of each operator as it has
         ++opcodes[i.opcode];
         for (uint32_t o : i.operands) CHECK(o < k);
         CHECK(i.text_line > 0);
-        if (i.opcode == "constant" && i.literal == nullptr) CHECK(std::any_of(i.other.begin(), i.other.end(), [](const auto& o) { return o.first == "constant"; }));
+        if (i.opcode == "constant" && i.literal == nullptr)
+          CHECK(std::any_of(i.other.begin(), i.other.end(), [](const auto& o) { return o.first == "constant"; }));
       }
     }
     total += instructions;

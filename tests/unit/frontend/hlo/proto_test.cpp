@@ -145,14 +145,14 @@ Instruction constant(int type, const Ints& dims, Message literal, const Ints& la
   Message m;
   m.put(1, "c").put(2, "constant");
   literal.put(1, shape(type, dims, layout));
-  m.put(8, literal).put(3, shape(type, dims)).put(35, 2);   // the literal before the shape: order must not matter
+  m.put(8, literal).put(3, shape(type, dims)).put(35, 2);  // the literal before the shape: order must not matter
   return instruction(m);
 }
 
 TEST_CASE("literals of each type") {
   CHECK(constant(kPred, {2}, Message().packed(2, {1, 0})).literal->at(0) == ir::Literal::boolean(true));
   CHECK(constant(kS32, {}, Message().packed(4, {-5})).literal->at(0) == ir::Literal::integer(-5, DType::I32));
-  CHECK(constant(kS32, {2}, Message().put(4, -5).put(4, 6)).literal->at(1) == ir::Literal::integer(6, DType::I32));   // not packed
+  CHECK(constant(kS32, {2}, Message().put(4, -5).put(4, 6)).literal->at(1) == ir::Literal::integer(6, DType::I32));  // not packed
   CHECK(constant(5, {}, Message().packed(5, {INT64_MIN})).literal->at(0).i == INT64_MIN);
   CHECK(constant(8, {}, Message().packed(6, {4294967295})).literal->at(0).i == 4294967295);
   CHECK(constant(9, {}, Message().packed(7, {-1})).literal->at(0).i == -1);
@@ -166,13 +166,13 @@ TEST_CASE("literals of each type") {
   CHECK(constant(kF16, {2}, Message().put(11, Message::little(0x3c00, 2) + Message::little(0x0001, 2))).literal->at(1).d == 0x1p-24);
   CHECK(std::isinf(constant(kF16, {}, Message().put(11, Message::little(0xfc00, 2))).literal->at(0).d));
   CHECK(constant(kBf16, {}, Message().put(13, Message::little(0x3dcd, 2))).literal->at(0).d == 0.10009765625);
-  CHECK(constant(20, {2}, Message().put(20, "\x38\x7f")).literal->at(0).d == 1);              // f8e4m3fn
+  CHECK(constant(20, {2}, Message().put(20, "\x38\x7f")).literal->at(0).d == 1);  // f8e4m3fn
   CHECK(std::isnan(constant(20, {2}, Message().put(20, "\x38\x7f")).literal->at(1).d));
   CHECK(constant(20, {}, Message().put(20, "\x7e")).literal->at(0).d == 448);
-  CHECK(constant(19, {}, Message().put(19, "\x7b")).literal->at(0).d == 57344);               // f8e5m2
+  CHECK(constant(19, {}, Message().put(19, "\x7b")).literal->at(0).d == 57344);  // f8e5m2
   CHECK(std::isinf(constant(19, {}, Message().put(19, "\xfc")).literal->at(0).d));
-  CHECK(std::isnan(constant(24, {}, Message().put(24, "\x80")).literal->at(0).d));            // f8e5m2fnuz
-  CHECK(constant(33, {}, Message().put(33, "\x80")).literal->at(0).d == 2);                   // f8e8m0fnu
+  CHECK(std::isnan(constant(24, {}, Message().put(24, "\x80")).literal->at(0).d));  // f8e5m2fnuz
+  CHECK(constant(33, {}, Message().put(33, "\x80")).literal->at(0).d == 2);         // f8e8m0fnu
 }
 
 TEST_CASE("elements are stored in the order of the layout") {
@@ -191,8 +191,10 @@ TEST_CASE("elements are stored in the order of the layout") {
 TEST_CASE("literals that are missing, too short or of another type") {
   CHECK(instruction(op("constant", 2)).other.at(0).second == "{...}");
   CHECK(constant(kS32, {2}, Message()).literal == nullptr);
-  CHECK(constant(21, {2}, Message().put(21, "\x12")).literal == nullptr);   // s4: packing is not guessed
-  const auto bad = [](const Message& literal, const Ints& dims) { return error(module({op("constant", 1).put(3, shape(kS32, dims)).put(8, literal)}, 1)); };
+  CHECK(constant(21, {2}, Message().put(21, "\x12")).literal == nullptr);  // s4: packing is not guessed
+  const auto bad = [](const Message& literal, const Ints& dims) {
+    return error(module({op("constant", 1).put(3, shape(kS32, dims)).put(8, literal)}, 1));
+  };
   CHECK(bad(Message().packed(4, {1, 2, 3}), {2}).find("has 3 elements, its type says 2") != std::string::npos);
   CHECK(bad(Message().put(1, shape(kF32, {2})).packed(4, {1, 2}), {2}).find("another type") != std::string::npos);
   CHECK(bad(Message().put(1, shape(kS32, {2, 2}, {0, 0})).packed(4, {1, 2, 3, 4}), {2, 2}).find("no permutation") != std::string::npos);
@@ -230,7 +232,9 @@ TEST_CASE("dimension numbers") {
   CHECK(dot.lhs_batch == Ints{0, 1});
   CHECK(dot.rhs_batch == Ints{1, 0});
   const Instruction gather =
-      instruction(op("gather", 2, {1}).put(33, Message().packed(1, {2}).packed(2, {0}).packed(3, {0, 1}).put(4, 3).packed(5, {4}).packed(6, {5})).packed(34, {1, 8}));
+      instruction(op("gather", 2, {1})
+                      .put(33, Message().packed(1, {2}).packed(2, {0}).packed(3, {0, 1}).put(4, 3).packed(5, {4}).packed(6, {5}))
+                      .packed(34, {1, 8}));
   CHECK(gather.offset_dims == Ints{2});
   CHECK(gather.collapsed_slice_dims == Ints{0});
   CHECK(gather.start_index_map == Ints{0, 1});
@@ -238,7 +242,8 @@ TEST_CASE("dimension numbers") {
   CHECK(gather.operand_batching_dims == Ints{4});
   CHECK(gather.start_indices_batching_dims == Ints{5});
   CHECK(gather.slice_sizes == Ints{1, 8});
-  const Instruction scatter = instruction(op("scatter", 2, {1}).put(48, Message().packed(1, {1}).packed(2, {0}).packed(3, {7}).put(4, 1).packed(5, {2}).packed(6, {3})));
+  const Instruction scatter = instruction(
+      op("scatter", 2, {1}).put(48, Message().packed(1, {1}).packed(2, {0}).packed(3, {7}).put(4, 1).packed(5, {2}).packed(6, {3})));
   CHECK(scatter.update_window_dims == Ints{1});
   CHECK(scatter.inserted_window_dims == Ints{0});
   CHECK(scatter.scatter_dims_to_operand_dims == Ints{7});
@@ -251,7 +256,9 @@ TEST_CASE("dimension numbers") {
 }
 
 TEST_CASE("window, padding, slice, compare") {
-  const Instruction w = instruction(op("reduce-window", 2, {1}).put(15, Message().put(1, Message().put(1, 3).put(2, 2).put(3, -1).put(4, 1).put(5, 4).put(6, 5).put(7, 1))));
+  const Instruction w =
+      instruction(op("reduce-window", 2, {1})
+                      .put(15, Message().put(1, Message().put(1, 3).put(2, 2).put(3, -1).put(4, 1).put(5, 4).put(6, 5).put(7, 1))));
   REQUIRE(w.window.size() == 1);
   CHECK(w.window[0].size == 3);
   CHECK(w.window[0].stride == 2);
@@ -260,15 +267,17 @@ TEST_CASE("window, padding, slice, compare") {
   CHECK(w.window[0].window_dilation == 4);
   CHECK(w.window[0].base_dilation == 5);
   CHECK(w.window[0].reversal);
-  const Instruction pad = instruction(op("pad", 2, {1}).put(21, Message().put(1, Message().put(1, -1).put(2, 2).put(3, 3)).put(1, Message())));
+  const Instruction pad =
+      instruction(op("pad", 2, {1}).put(21, Message().put(1, Message().put(1, -1).put(2, 2).put(3, 3)).put(1, Message())));
   CHECK(pad.pad_low == Ints{-1, 0});
   CHECK(pad.pad_high == Ints{2, 0});
   CHECK(pad.pad_interior == Ints{3, 0});
-  const Instruction slice = instruction(op("slice", 2, {1}).put(17, Message().put(2, 4).put(3, 1)).put(17, Message().put(1, 1).put(2, 8).put(3, 2)));
+  const Instruction slice =
+      instruction(op("slice", 2, {1}).put(17, Message().put(2, 4).put(3, 1)).put(17, Message().put(1, 1).put(2, 8).put(3, 2)));
   CHECK(slice.slice_start == Ints{0, 1});
   CHECK(slice.slice_limit == Ints{4, 8});
   CHECK(slice.slice_stride == Ints{1, 2});
-  CHECK(instruction(op("compare", 2, {1, 1}).put(63, "LT").put(72, "FLOAT")).compare_type == "");   // the default of f32
+  CHECK(instruction(op("compare", 2, {1, 1}).put(63, "LT").put(72, "FLOAT")).compare_type == "");  // the default of f32
   CHECK(instruction(op("compare", 2, {1, 1}).put(63, "LT").put(72, "TOTALORDER")).compare_type == "TOTALORDER");
 }
 
@@ -284,15 +293,19 @@ TEST_CASE("device lists: old field, list, iota, mesh") {
   Message mesh;
   mesh.put(1, Message().put(1, "a").put(2, 2)).put(1, Message().put(1, "b").put(2, 4));
   CHECK(groups(93, Message().put(1, mesh).put(2, Message())) == Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}});
-  CHECK(groups(93, Message().put(1, mesh).put(2, Message().put(1, 1).put(2, Message().put(1, 2).put(2, 2)))) == Groups{{0, 1}, {2, 3}, {4, 5}, {6, 7}});
+  CHECK(groups(93, Message().put(1, mesh).put(2, Message().put(1, 1).put(2, Message().put(1, 2).put(2, 2)))) ==
+        Groups{{0, 1}, {2, 3}, {4, 5}, {6, 7}});
   Message permuted = mesh;
   permuted.put(3, Message().packed(1, {2, 4}).packed(2, {1, 0}));
   CHECK(groups(93, Message().put(1, permuted).put(2, Message().put(1, 1))) == Groups{{0, 4, 1, 5}, {2, 6, 3, 7}});
   CHECK(instruction(op("all-reduce", 2, {1}).put(87, Message())).replica_groups.present);
   CHECK_FALSE(instruction(op("all-reduce", 2, {1})).replica_groups.present);
-  CHECK(error(module({op("all-reduce", 1).put(92, Message().put(1, 4).put(2, 2).packed(3, {9}))}, 1)).find("as many devices") != std::string::npos);
-  CHECK(error(module({op("all-reduce", 1).put(93, Message().put(1, mesh).put(2, Message().put(1, 7)))}, 1)).find("does not have") != std::string::npos);
-  const Instruction permute = instruction(op("collective-permute", 2, {1}).put(26, 3).put(52, Message().put(2, 1)).put(52, Message().put(1, 1)));
+  CHECK(error(module({op("all-reduce", 1).put(92, Message().put(1, 4).put(2, 2).packed(3, {9}))}, 1)).find("as many devices") !=
+        std::string::npos);
+  CHECK(error(module({op("all-reduce", 1).put(93, Message().put(1, mesh).put(2, Message().put(1, 7)))}, 1)).find("does not have") !=
+        std::string::npos);
+  const Instruction permute =
+      instruction(op("collective-permute", 2, {1}).put(26, 3).put(52, Message().put(2, 1)).put(52, Message().put(1, 1)));
   CHECK(permute.source_target_pairs == std::vector<std::pair<int64_t, int64_t>>{{0, 1}, {1, 0}});
   CHECK(permute.channel_id == 3);
 }
@@ -306,8 +319,10 @@ TEST_CASE("shardings in the syntax of text") {
   CHECK(text(Message().put(1, 6)) == "{unreduced}");
   CHECK(text(Message().put(1, 3).packed(3, {2, 1}).packed(4, {0, 1})) == "{devices=[2,1]0,1}");
   CHECK(text(Message().put(1, 3).packed(3, {2, 2}).packed(9, {4}).packed(10, {0})) == "{devices=[2,2]<=[4]}");
-  CHECK(text(Message().put(1, 3).packed(3, {4, 1, 2}).put(6, 1).packed(9, {2, 4}).packed(10, {1, 0})) == "{devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate}");
-  CHECK(text(Message().put(1, 3).packed(3, {1, 2, 2}).packed(8, {0, 4}).packed(9, {4}).packed(10, {0})) == "{devices=[1,2,2]<=[4] last_tile_dims={replicated, manual}}");
+  CHECK(text(Message().put(1, 3).packed(3, {4, 1, 2}).put(6, 1).packed(9, {2, 4}).packed(10, {1, 0})) ==
+        "{devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate}");
+  CHECK(text(Message().put(1, 3).packed(3, {1, 2, 2}).packed(8, {0, 4}).packed(9, {4}).packed(10, {0})) ==
+        "{devices=[1,2,2]<=[4] last_tile_dims={replicated, manual}}");
   CHECK(text(Message().put(1, 2).put(5, Message()).put(5, Message().put(1, 4))) == "{{replicated}, {manual}}");
   CHECK(text(Message().put(11, 1).put(12, 7).put(13, 1)) == "{replicated shard_like 7}");
   Message mesh;
@@ -364,12 +379,15 @@ TEST_CASE("references that lead nowhere") {
   CHECK(error(module({op("negate", 1, {2}), op("negate", 2, {1})}, 1)).find("its own result") != std::string::npos);
   CHECK(error(module({op("parameter", 1), op("call", 2, {1}).packed(38, {7})}, 2)).find("calls computation 7") != std::string::npos);
   CHECK(error(module({op("parameter", 1), op("call", 2, {1}).packed(38, {1})}, 2)).find("calls itself") != std::string::npos);
-  CHECK(error(Message().put(1, "m").put(2, "other").put(3, Message().put(1, "e").put(2, op("parameter", 1)).put(5, 1).put(6, 1)).bytes).find("'other'") != std::string::npos);
+  CHECK(error(Message().put(1, "m").put(2, "other").put(3, Message().put(1, "e").put(2, op("parameter", 1)).put(5, 1).put(6, 1)).bytes)
+            .find("'other'") != std::string::npos);
 }
 
 TEST_CASE("damage at every byte is an error or a module, never a crash") {
   Message add = op("all-reduce", 2, {1});
-  add.put(49, Message().packed(1, {0, 1})).put(40, Message().put(1, 3).packed(3, {2, 1}).packed(4, {0, 1})).put(15, Message().put(1, Message().put(1, 3)));
+  add.put(49, Message().packed(1, {0, 1}))
+      .put(40, Message().put(1, 3).packed(3, {2, 1}).packed(4, {0, 1}))
+      .put(15, Message().put(1, Message().put(1, 3)));
   const std::string bytes = module({op("parameter", 1), add}, 2);
   size_t errors = 0;
   for (size_t n = 0; n < bytes.size(); ++n) {

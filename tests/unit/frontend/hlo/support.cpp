@@ -17,7 +17,8 @@ namespace shardproof::hlo::test {
 
 std::vector<std::string> shared_files(const std::vector<std::string>& suffixes) {
   const char* variable = std::getenv("SHARDPROOF_SHARED");
-  const std::filesystem::path root = variable ? std::filesystem::path(variable) : std::filesystem::path(SHARDPROOF_SOURCE_DIR) / ".." / "shared";
+  const std::filesystem::path root =
+      variable ? std::filesystem::path(variable) : std::filesystem::path(SHARDPROOF_SOURCE_DIR) / ".." / "shared";
   std::vector<std::string> out;
   std::error_code error;
   for (std::filesystem::recursive_directory_iterator i(root, error), end; !error && i != end; i.increment(error)) {
@@ -53,7 +54,8 @@ Diagnostic parse_error(const std::string& text) {
 Instruction instruction(const std::string& line) {
   const Module m = parse(
       "HloModule m\nadd {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT s = f32[] add(x, y)\n}\n"
-      "ENTRY e {\n  p0 = f32[8,8] parameter(0)\n  p1 = f32[8,8] parameter(1)\n  ROOT " + line + "\n}\n");
+      "ENTRY e {\n  p0 = f32[8,8] parameter(0)\n  p1 = f32[8,8] parameter(1)\n  ROOT " +
+      line + "\n}\n");
   const Computation& c = m.computations.at(m.entry);
   return c.instructions.at(c.root);
 }
@@ -67,7 +69,8 @@ std::string describe(const Type& t) {
     for (const Type& e : t.elements) out += describe(e) + ",";
     return out + ")";
   }
-  return fmt::format("{}{}[{}]{}{{{}{}}}", ir::name(t.dtype), t.float_format, fmt::join(t.shape, ","), t.dynamic ? "?" : "", fmt::join(t.layout, ","), t.tiled ? ":T" : "");
+  return fmt::format("{}{}[{}]{}{{{}{}}}", ir::name(t.dtype), t.float_format, fmt::join(t.shape, ","), t.dynamic ? "?" : "",
+                     fmt::join(t.layout, ","), t.tiled ? ":T" : "");
 }
 
 // Values bit for bit, short.
@@ -76,7 +79,10 @@ std::string describe(const std::vector<ir::Literal>& values) {
   for (const ir::Literal& v : values) {
     if (out.size() > 400) break;
     const bool is_float = v.kind == ir::Literal::Kind::Float;
-    out += fmt::format("{}/{} ", static_cast<int>(v.kind), is_float && v.d != v.d ? "nan" : is_float ? fmt::format("{:x}", std::bit_cast<uint64_t>(v.d)) : fmt::format("{}", v.i));
+    out += fmt::format("{}/{} ", static_cast<int>(v.kind),
+                       is_float && v.d != v.d ? "nan"
+                       : is_float             ? fmt::format("{:x}", std::bit_cast<uint64_t>(v.d))
+                                              : fmt::format("{}", v.i));
   }
   return out;
 }
@@ -97,8 +103,10 @@ std::string describe(const Module& module, const Computation& computation, const
   list("low", i.pad_low), list("high", i.pad_high), list("interior", i.pad_interior);
   list("dynamic_slice_sizes", i.dynamic_slice_sizes);
   list("offset_dims", i.offset_dims), list("collapsed", i.collapsed_slice_dims), list("start_index_map", i.start_index_map);
-  list("operand_batching", i.operand_batching_dims), list("indices_batching", i.start_indices_batching_dims), list("slice_sizes", i.slice_sizes);
-  list("update_window", i.update_window_dims), list("inserted", i.inserted_window_dims), list("scatter_dims", i.scatter_dims_to_operand_dims);
+  list("operand_batching", i.operand_batching_dims), list("indices_batching", i.start_indices_batching_dims),
+      list("slice_sizes", i.slice_sizes);
+  list("update_window", i.update_window_dims), list("inserted", i.inserted_window_dims),
+      list("scatter_dims", i.scatter_dims_to_operand_dims);
   list("input_batching", i.input_batching_dims), list("scatter_batching", i.scatter_indices_batching_dims);
   out += fmt::format(" ivd={} sorted={} unique={}", i.index_vector_dim, i.indices_are_sorted, i.unique_indices);
   for (const WindowDim& w : i.window) {
@@ -112,10 +120,12 @@ std::string describe(const Module& module, const Computation& computation, const
   }
   out += fmt::format(" channel={} global={}", i.channel_id, i.use_global_device_ids);
   for (const auto& [s, t] : i.source_target_pairs) out += fmt::format(" {}->{}", s, t);
-  out += fmt::format(" stable={} index={} parameter={} target={} config={}", i.is_stable, i.tuple_index, i.parameter_number, i.custom_call_target, i.backend_config);
+  out += fmt::format(" stable={} index={} parameter={} target={} config={}", i.is_stable, i.tuple_index, i.parameter_number,
+                     i.custom_call_target, i.backend_config);
   out += fmt::format(" {} {} {}/{} {} {}", i.distribution, i.algorithm, i.exponent_bits, i.mantissa_bits, i.fusion_kind, i.async_wrapped);
   out += fmt::format(" sharding={}:{}", static_cast<int>(i.sharding.syntax), i.sharding.text);
-  out += fmt::format(" in={} out={} manual={}", fmt::join(i.in_shardings, ";"), fmt::join(i.out_shardings, ";"), fmt::join(i.manual_axes, ";"));
+  out += fmt::format(" in={} out={} manual={}", fmt::join(i.in_shardings, ";"), fmt::join(i.out_shardings, ";"),
+                     fmt::join(i.manual_axes, ";"));
   if (i.literal) out += " literal " + describe(*i.literal);
   for (const auto& [key, value] : i.other) out += fmt::format(" [{}={}]", key, value);
   // The shared texts had the folders taken off their file names, the protos had not.
@@ -125,24 +135,29 @@ std::string describe(const Module& module, const Computation& computation, const
 
 std::string difference(const Module& a, const Module& b) {
   if (a.name != b.name) return fmt::format("module {} / {}", a.name, b.name);
-  if (a.num_partitions != b.num_partitions || a.replica_count != b.replica_count) return fmt::format("partitions {} / {}", a.num_partitions, b.num_partitions);
+  if (a.num_partitions != b.num_partitions || a.replica_count != b.replica_count)
+    return fmt::format("partitions {} / {}", a.num_partitions, b.num_partitions);
   if (a.donations != b.donations) return fmt::format("{} / {} donations", a.donations.size(), b.donations.size());
   if (a.is_spmd != b.is_spmd) return fmt::format("is_spmd {} / {}", a.is_spmd, b.is_spmd);
-  if (a.argument_names != b.argument_names) return fmt::format("arguments {} / {}", fmt::join(a.argument_names, ","), fmt::join(b.argument_names, ","));
+  if (a.argument_names != b.argument_names)
+    return fmt::format("arguments {} / {}", fmt::join(a.argument_names, ","), fmt::join(b.argument_names, ","));
   const auto shardings = [](const Module& m) {
     std::string out;
     for (const auto& s : m.parameter_shardings) out += s.text + ";";
     return out;
   };
   if (shardings(a) != shardings(b)) return fmt::format("parameter shardings {} / {}", shardings(a), shardings(b));
-  if (a.computations.size() != b.computations.size()) return fmt::format("{} / {} computations", a.computations.size(), b.computations.size());
-  if (a.computations[a.entry].name != b.computations[b.entry].name) return fmt::format("entry {} / {}", a.computations[a.entry].name, b.computations[b.entry].name);
+  if (a.computations.size() != b.computations.size())
+    return fmt::format("{} / {} computations", a.computations.size(), b.computations.size());
+  if (a.computations[a.entry].name != b.computations[b.entry].name)
+    return fmt::format("entry {} / {}", a.computations[a.entry].name, b.computations[b.entry].name);
   std::map<std::string, const Computation*> by_name;
   for (const Computation& c : b.computations) by_name[c.name] = &c;
   for (const Computation& c : a.computations) {
     if (!by_name.count(c.name)) return "computation " + c.name + " is on one side only";
     const Computation& d = *by_name[c.name];
-    if (c.instructions.size() != d.instructions.size()) return fmt::format("{}: {} / {} instructions", c.name, c.instructions.size(), d.instructions.size());
+    if (c.instructions.size() != d.instructions.size())
+      return fmt::format("{}: {} / {} instructions", c.name, c.instructions.size(), d.instructions.size());
     if (c.instructions[c.root].name != d.instructions[d.root].name) return c.name + ": root";
     if (c.parameters.size() != d.parameters.size()) return c.name + ": parameters";
     std::map<std::string, const Instruction*> instructions;

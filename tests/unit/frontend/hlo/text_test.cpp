@@ -44,7 +44,8 @@ ENTRY e {
 }
 
 TEST_CASE("an order that is good stays") {
-  const Module m = parse("HloModule m\nENTRY e {\n p = f32[] parameter(0)\n c = f32[] constant(1)\n b = f32[] negate(p)\n ROOT a = f32[] add(b, c)\n}\n");
+  const Module m = parse(
+      "HloModule m\nENTRY e {\n p = f32[] parameter(0)\n c = f32[] constant(1)\n b = f32[] negate(p)\n ROOT a = f32[] add(b, c)\n}\n");
   std::string names;
   for (const Instruction& i : m.computations[0].instructions) names += i.name + " ";
   CHECK(names == "p c b a ");
@@ -57,13 +58,15 @@ TEST_CASE("without ROOT the last instruction is the root, without ENTRY the last
 }
 
 TEST_CASE("ENTRY need not be last, and callees may come after their callers") {
-  const Module m = parse("HloModule m\nENTRY g {\n a = f32[] parameter(0)\n ROOT b = f32[] call(a), to_apply=f\n}\nf {\n p = f32[] parameter(0)\n}\n");
+  const Module m =
+      parse("HloModule m\nENTRY g {\n a = f32[] parameter(0)\n ROOT b = f32[] call(a), to_apply=f\n}\nf {\n p = f32[] parameter(0)\n}\n");
   CHECK(m.entry == 0);
   CHECK(m.computations[0].instructions[1].called == std::vector<uint32_t>{1});
 }
 
 TEST_CASE("a computation may be called ENTRY, ROOT or FileNames") {
-  const Module m = parse("HloModule m\nFileNames {\n ROOT ROOT = f32[] parameter(0)\n}\nENTRY {\n p = f32[] parameter(0)\n ROOT = f32[] negate(p)\n}\n");
+  const Module m =
+      parse("HloModule m\nFileNames {\n ROOT ROOT = f32[] parameter(0)\n}\nENTRY {\n p = f32[] parameter(0)\n ROOT = f32[] negate(p)\n}\n");
   CHECK(m.computations[0].name == "FileNames");
   CHECK(m.computations[1].name == "ENTRY");
   CHECK(m.computations[1].instructions[1].name == "ROOT");
@@ -93,7 +96,8 @@ ENTRY %e (a: f32[2], t: (s32[], f32[2])) -> f32[2] {
 }
 
 TEST_CASE("header") {
-  const Module m = parse(R"(HloModule jit_f, is_scheduled=true, input_output_alias={ {1}: (6, {}, must-alias), {}: (7, {}, may-alias), {0}: (1, {2}) }, entry_computation_layout={(f32[2]{0}, /*index=1*/(s32[], f32[2]))->f32[2]{0}}, allow_spmd_sharding_propagation_to_parameters={false,true}, num_partitions=8, replica_count=2, frontend_attributes={fingerprint="a\"b",xla.sdy.meshes={mesh = #sdy.mesh<["dp"=2, "tp"=4]>, other = #sdy.mesh<["x"=2], device_ids=[1, 0]>}}
+  const Module m = parse(
+      R"(HloModule jit_f, is_scheduled=true, input_output_alias={ {1}: (6, {}, must-alias), {}: (7, {}, may-alias), {0}: (1, {2}) }, entry_computation_layout={(f32[2]{0}, /*index=1*/(s32[], f32[2]))->f32[2]{0}}, allow_spmd_sharding_propagation_to_parameters={false,true}, num_partitions=8, replica_count=2, frontend_attributes={fingerprint="a\"b",xla.sdy.meshes={mesh = #sdy.mesh<["dp"=2, "tp"=4]>, other = #sdy.mesh<["x"=2], device_ids=[1, 0]>}}
 ENTRY e {
   ROOT p = f32[2] parameter(0)
 }
@@ -101,7 +105,7 @@ ENTRY e {
   CHECK(m.name == "jit_f");
   CHECK(m.num_partitions == 8);
   CHECK(m.replica_count == 2);
-  REQUIRE(m.donations.size() == 2);   // the third aliases a part of a parameter
+  REQUIRE(m.donations.size() == 2);  // the third aliases a part of a parameter
   CHECK(m.donations[0] == std::pair<int64_t, int64_t>{1, 6});
   CHECK(m.donations[1] == std::pair<int64_t, int64_t>{0, 7});
   REQUIRE(m.meshes.size() == 2);
@@ -111,13 +115,15 @@ ENTRY e {
 }
 
 TEST_CASE("a mesh that is not understood is a note, not a guess") {
-  const Module m = parse("HloModule m, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<[\"a\"=0]>}}\nENTRY e {\n p = f32[] parameter(0)\n}\n");
+  const Module m =
+      parse("HloModule m, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<[\"a\"=0]>}}\nENTRY e {\n p = f32[] parameter(0)\n}\n");
   CHECK(m.meshes.empty());
   CHECK(m.notes.size() == 1);
 }
 
 TEST_CASE("shardings of the module are split over parameters and outputs") {
-  const Module m = parse(R"(HloModule m, spmd_parameters_shardings={{devices=[2,1]<=[2]}, {replicated}}, spmd_output_sharding={{replicated}, {devices=[1,2]<=[2]}}
+  const Module m = parse(
+      R"(HloModule m, spmd_parameters_shardings={{devices=[2,1]<=[2]}, {replicated}}, spmd_output_sharding={{replicated}, {devices=[1,2]<=[2]}}
 ENTRY e {
   a = f32[1,2] parameter(0)
   b = f32[1,2] parameter(1)
@@ -150,13 +156,15 @@ TEST_CASE("global and local programs are told apart") {
   const std::string body = "ENTRY e {\n  a = f32[4] parameter(0), sharding={devices=[2]<=[2]}\n";
   CHECK(parse("HloModule m, num_partitions=2\n" + body + " ROOT b = f32[4] negate(a)\n}").is_spmd);
   CHECK_FALSE(parse("HloModule m, num_partitions=2\n" + body + " ROOT b = f32[4] negate(a), sharding={devices=[2]<=[2]}\n}").is_spmd);
-  CHECK_FALSE(parse("HloModule m, num_partitions=2\n" + body + " ROOT b = f32[4] custom-call(a), custom_call_target=\"Sharding\"\n}").is_spmd);
+  CHECK_FALSE(
+      parse("HloModule m, num_partitions=2\n" + body + " ROOT b = f32[4] custom-call(a), custom_call_target=\"Sharding\"\n}").is_spmd);
   CHECK_FALSE(parse("HloModule m\n" + body + " ROOT b = f32[4] negate(a)\n}").is_spmd);
   CHECK(parse("HloModule m\nENTRY e {\n ROOT b = u32[] partition-id()\n}").is_spmd);
 }
 
 TEST_CASE("types") {
-  const Type t = instruction("c = (f32[], (bf16[2,3]{1,0:T(8,128)(2,1)S(5)}, pred[0]), (), token[]) custom-call(), custom_call_target=\"x\"").type;
+  const Type t =
+      instruction("c = (f32[], (bf16[2,3]{1,0:T(8,128)(2,1)S(5)}, pred[0]), (), token[]) custom-call(), custom_call_target=\"x\"").type;
   REQUIRE(t.elements.size() == 4);
   CHECK(t.elements[0].dtype == DType::F32);
   CHECK(t.elements[0].shape.empty());
@@ -179,7 +187,7 @@ TEST_CASE("types") {
 TEST_CASE("layouts") {
   const auto type = [](const std::string& text) { return instruction("c = " + text + " custom-call(), custom_call_target=\"x\"").type; };
   CHECK(type("f32[2,3]{0,1}").layout == std::vector<int64_t>{0, 1});
-  CHECK(type("f32[2,3]{1,0}").layout.empty());   // descending is the default
+  CHECK(type("f32[2,3]{1,0}").layout.empty());  // descending is the default
   CHECK(type("f32[2,3]").layout.empty());
   CHECK(type("f32[]{:T(256)}").tiled);
   CHECK(type("f32[2,3]{0,1:T(8,128)(2,1)}").tiled);
@@ -199,7 +207,7 @@ TEST_CASE("constants of each kind") {
   CHECK(constant("pred[2]", "{0, 1}") == std::vector{ir::Literal::boolean(false), ir::Literal::boolean(true)});
   CHECK(constant("u64[]", "18446744073709551615") == std::vector{ir::Literal::integer(-1, DType::U64)});
   CHECK(constant("s64[]", "-9223372036854775808") == std::vector{ir::Literal::integer(INT64_MIN, DType::I64)});
-  CHECK(constant("f32[]", "1e-05")[0].d == static_cast<double>(1e-05f));   // the nearest float, not the nearest double
+  CHECK(constant("f32[]", "1e-05")[0].d == static_cast<double>(1e-05f));  // the nearest float, not the nearest double
   CHECK(constant("f64[]", "1e-05")[0].d == 1e-05);
   CHECK(constant("f32[]", "1e-05")[0].format == DType::F32);
   CHECK(std::isinf(constant("f32[]", "-inf")[0].d));
@@ -209,7 +217,7 @@ TEST_CASE("constants of each kind") {
   CHECK(constant("bf16[]", "0.1")[0].d == 0.10009765625);
   CHECK(constant("f16[]", "0.1")[0].d == 0.0999755859375);
   CHECK(constant("f16[]", "65504")[0].d == 65504);
-  CHECK(constant("f16[]", "6e-08")[0].d == 0x1p-24);                         // the least denormal
+  CHECK(constant("f16[]", "6e-08")[0].d == 0x1p-24);  // the least denormal
   CHECK(constant("f32[]", "1e-46")[0].d == 0);
   CHECK(std::signbit(constant("f32[]", "-0")[0].d));
   CHECK(constant("f32[]", "3")[0].kind == ir::Literal::Kind::Float);
@@ -220,7 +228,7 @@ TEST_CASE("arrays are row-major, equal elements are one") {
   REQUIRE(v.size() == 6);
   CHECK(v[3].i == 4);
   CHECK(constant("f32[2,2]", "{{1,1},{1,1}}").size() == 1);
-  CHECK(constant("f32[2]", "{0,-0}").size() == 2);   // not the same bits
+  CHECK(constant("f32[2]", "{0,-0}").size() == 2);  // not the same bits
   CHECK(constant("f32[2]", "{nan,nan}").size() == 1);
   CHECK(constant("s32[0]", "{}").empty());
   CHECK(constant("s32[2,0]", "{ {}, {} }").empty());
@@ -295,14 +303,15 @@ ENTRY e {
   CHECK(*i[1].file == "/m/c.py");
   CHECK(i[1].line == 12);
   CHECK(i[1].op_name == "neg\n\"x\"");
-  CHECK(*i[2].file == "/r/own.py");   // the innermost frame that is no installed package
+  CHECK(*i[2].file == "/r/own.py");  // the innermost frame that is no installed package
   CHECK(i[2].line == 97);
   CHECK(i[3].file == nullptr);
   CHECK(i[4].file == nullptr);
 }
 
 TEST_CASE("empty tables") {
-  CHECK(parse("HloModule m\n\nFileNames\n\nFunctionNames\n\nFileLocations\n\nStackFrames\n\n\nENTRY e {\n p = f32[] parameter(0)\n}\n").computations.size() == 1);
+  CHECK(parse("HloModule m\n\nFileNames\n\nFunctionNames\n\nFileLocations\n\nStackFrames\n\n\nENTRY e {\n p = f32[] parameter(0)\n}\n")
+            .computations.size() == 1);
 }
 
 TEST_CASE("errors name what was expected, with line and column") {
@@ -339,7 +348,8 @@ TEST_CASE("errors name what was expected, with line and column") {
   CHECK(bad("x = f32[2] negate(p0), foo={(})").message == "'}' closes nothing that is open");
   CHECK(bad("x f32[2] negate(p0)").message.find("'='") != std::string::npos);
   CHECK(bad("ROOT x = f32[2] negate(p0)\n ROOT y = f32[2] negate(p0)").message == "computation 'e' has two ROOT instructions");
-  CHECK(parse_error("HloModule m\nf {\n p = f32[] parameter(0)\n}\nf {\n p = f32[] parameter(0)\n}\n").message == "computation 'f' is defined twice");
+  CHECK(parse_error("HloModule m\nf {\n p = f32[] parameter(0)\n}\nf {\n p = f32[] parameter(0)\n}\n").message ==
+        "computation 'f' is defined twice");
 }
 
 TEST_CASE("depth is bounded, not the stack") {
@@ -349,7 +359,8 @@ TEST_CASE("depth is bounded, not the stack") {
   CHECK(bad("x = f32[1] negate(p0), foo=" + std::string(100000, '{')).message == "bracket is never closed");
   // A chain of 300 computations, each calling the one before.
   std::string chain = "HloModule m\nf0 {\n p = f32[] parameter(0)\n}\n";
-  for (int k = 1; k < 300; ++k) chain += fmt::format("f{} {{\n p = f32[] parameter(0)\n ROOT c = f32[] call(p), to_apply=f{}\n}}\n", k, k - 1);
+  for (int k = 1; k < 300; ++k)
+    chain += fmt::format("f{} {{\n p = f32[] parameter(0)\n ROOT c = f32[] call(p), to_apply=f{}\n}}\n", k, k - 1);
   CHECK(parse_error(chain).message.find("deeper than 256") != std::string::npos);
   // A chain of instructions written backwards is no problem.
   std::string lines;
