@@ -34,7 +34,8 @@ bool has_rounded_literals(const ir::Graph& g) {
   return false;
 }
 
-// Why a comparison is open: the kernels, draws and unspecified tensors that the pair depends on.
+// Why a comparison is open: the kernels, draws and unspecified tensors that the pair depends on. "" if there are none: then only enclosures are
+// too wide.
 std::string open_reason(const link::Problem& problem, Pair pair) {
   const ir::Graph& g = problem.graph;
   std::vector<bool> seen(g.nodes.size());
@@ -54,7 +55,7 @@ std::string open_reason(const link::Problem& problem, Pair pair) {
   if (!kernel.empty()) return "missing-lemma: rests on the opaque operator " + kernel;
   if (!draw.empty()) return "missing-lemma: rests on a random draw (" + draw + ")";
   if (!memory.empty()) return "missing-lemma: rests on unspecified memory " + memory;
-  return "budget: enclosures do not decide it";
+  return "";
 }
 
 }  // namespace
@@ -135,9 +136,11 @@ Comparison Runs::confirm(Pair pair, const Comparison& suspect, std::string* how)
     }
   }
   // Radii grow with depth: as many bits as the radius exceeds the difference, and some to spare.
-  const double excess = std::log2(std::max(1.0, (suspect.sequential.r + suspect.distributed.r) / std::max(std::fabs(suspect.gap), 1e-300)));
+  const bool open = suspect.kind == Comparison::Kind::Open;
+  const double excess = open ? 30 : std::log2(std::max(1.0, (suspect.sequential.r + suspect.distributed.r) / std::max(std::fabs(suspect.gap), 1e-300)));
   slong bits = 128;
   while (bits < 4096 && static_cast<double>(bits) < 53 + 30 + excess) bits *= 2;
+  Comparison last = suspect;
   for (int round = 0; round < 2 && std::chrono::steady_clock::now() < deadline_; ++round, bits *= 4) {
     const auto c = attempt(Number::Ball, bits);
     if (!c) break;  // budget
@@ -146,9 +149,15 @@ Comparison Runs::confirm(Pair pair, const Comparison& suspect, std::string* how)
       *how = fmt::format("balls of {} bits{}", bits, readings);
       return *c;
     }
-    if (c->kind == Comparison::Kind::Same) return suspect;
+    if (c->kind == Comparison::Kind::Same) return *c;
+    if (c->kind == Comparison::Kind::Suspect && last.kind == Comparison::Kind::Suspect && std::fabs(c->gap) < 1e-6 * std::fabs(last.gap)) {
+      last = *c;  // both are 0, say: what was left shrinks with the precision
+      last.kind = Comparison::Kind::Same;
+      return last;
+    }
+    last = *c;
   }
-  return suspect;
+  return last;
 }
 
 std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<size_t>& outputs, const Options& options, std::string* witness_json) {
@@ -236,7 +245,7 @@ std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<siz
           continue;
         }
         bool fails = false, open = false;
-        std::optional<std::pair<Pair, Comparison>> suspect;
+        std::vector<std::pair<Pair, Comparison>> suspects;
         for (const Pair& pair : *candidates[k][c].goals) {
           const Value *s = runs->plain().get(pair.first), *d = runs->plain().get(pair.second);
           if (!s || !d) {
@@ -251,27 +260,37 @@ std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<siz
             refutation.pairs.push_back(pair);
             break;
           }
-          if (comparison.kind == Kind::Open) {
+          if (comparison.kind == Kind::Open && comparison.defined == 0 && comparison.open == 0) {
             open = true;
-            if (reason.empty()) reason = comparison.defined == 0 && comparison.open == 0 ? "budget: the sequential value is undefined on these inputs"
-                                                                                        : open_reason(problem, pair);
+            if (reason.empty()) reason = "budget: the sequential value is undefined on these inputs";
+          } else if (comparison.kind == Kind::Open) {
+            const std::string why = open_reason(problem, pair);
+            if (why.empty()) {
+              suspects.emplace_back(pair, comparison);
+            } else {
+              open = true;
+              if (reason.empty()) reason = why;
+            }
+          } else if (comparison.kind == Kind::Suspect) {
+            suspects.emplace_back(pair, comparison);
           }
-          if (comparison.kind == Kind::Suspect && !suspect) suspect = {pair, comparison};
         }
-        if (!fails && suspect && all_fail) {  // confirming is dear: only where it still matters
+        if (!fails && !suspects.empty() && !all_fail) open = true;  // confirming is dear: only where it still matters
+        for (size_t q = 0; q < suspects.size() && !fails && all_fail; ++q) {
           std::string how;
-          const Comparison comparison = runs->confirm(suspect->first, suspect->second, &how);
+          const Comparison comparison = runs->confirm(suspects[q].first, suspects[q].second, &how);
           if (comparison.kind == Kind::Differs) {
             fails = true;
             refutation.differences.push_back(comparison);
-            refutation.pairs.push_back(suspect->first);
+            refutation.pairs.push_back(suspects[q].first);
             refutation.arithmetic = how;
-          } else {
+          } else if (comparison.kind != Kind::Same) {
             open = true;
-            if (reason.empty()) reason = fmt::format("budget: values differ, but not beyond rounding ({})", describe(suspect->second));
+            if (reason.empty()) {
+              reason = comparison.kind == Kind::Suspect ? fmt::format("budget: values differ, but not beyond rounding ({})", describe(comparison))
+                                                        : "budget: enclosures do not decide it";
+            }
           }
-        } else if (!fails && suspect) {
-          open = true;
         }
         if (fails) {
           alive[k][c] = false;
