@@ -145,6 +145,34 @@ double small_float_from_bits(std::string_view format, uint8_t bits) {
   return kNaN;
 }
 
+bool round_to_small_float(std::string_view format, double v, double& out) {
+  // There are 256 patterns at most: all are tried. Above the largest value, half of the distance to the one before it still rounds to it.
+  const int patterns = format.starts_with("f4") ? 16 : 256;
+  double best = std::numeric_limits<double>::infinity(), largest = 0, second = 0;
+  int best_pattern = -1;
+  for (int bits = 0; bits < patterns; ++bits) {
+    const double value = small_float_from_bits(format, static_cast<uint8_t>(bits));
+    if (std::isnan(v) ? std::isnan(value) : value == v && std::signbit(value) == std::signbit(v)) {
+      out = value;
+      return true;
+    }
+    if (!std::isfinite(value)) continue;
+    const double size = std::abs(value), distance = std::abs(value - v);
+    if (size > largest) {
+      second = largest;
+      largest = size;
+    } else if (size > second && size < largest) {
+      second = size;
+    }
+    if (distance < best || (distance == best && best_pattern % 2 != 0 && bits % 2 == 0)) {
+      best = distance;
+      best_pattern = bits;
+      out = value;
+    }
+  }
+  return std::isfinite(v) && best_pattern >= 0 && std::abs(v) <= largest + (largest - second) / 2;
+}
+
 void compress(std::vector<ir::Literal>& elements) {
   if (elements.size() < 2) return;
   const ir::Literal& first = elements[0];

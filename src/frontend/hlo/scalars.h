@@ -32,6 +32,8 @@ double bf16_from_bits(uint16_t bits);
 double f16_from_bits(uint16_t bits);
 // A value of a 4- or 8-bit float type by its name ("f8e5m2", "f4e2m1fn").
 double small_float_from_bits(std::string_view format, uint8_t bits);
+// The nearest value of such a type (ties to the even pattern), NaN and infinity where it has them; false if there is none.
+bool round_to_small_float(std::string_view format, double v, double& out);
 
 // One element if all are the same (bit for bit): the form in which constants are kept.
 void compress(std::vector<ir::Literal>& elements);

@@ -193,8 +193,10 @@ bool TextReader::scalar(const Type& type, Literal& out) {
   } else if (error != std::errc()) {
     return c_.expected(fmt::format("a number of type {}", ir::name(type.dtype)));
   }
-  const double r = rounded(v, type.dtype);
-  if (std::isinf(r) && !std::isinf(v)) return c_.fail(fmt::format("number does not fit in {}", ir::name(type.dtype)));
+  double r = rounded(v, type.dtype);
+  const bool small = type.dtype == DType::F8 || type.dtype == DType::F4;
+  if (small ? !round_to_small_float(type.float_format, v, r) : std::isinf(r) && !std::isinf(v))
+    return c_.fail(fmt::format("number does not fit in {}", ir::name(type.dtype)));
   if (std::isnan(v) && q < end && *q == '(') {  // payload: all NaN are one value here
     const char* close = q;
     while (close < end && *close != ')' && *close != '\n') ++close;

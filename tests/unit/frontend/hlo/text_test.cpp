@@ -217,7 +217,16 @@ TEST_CASE("constants of each kind") {
   CHECK(constant("bf16[]", "0.1")[0].d == 0.10009765625);
   CHECK(constant("f16[]", "0.1")[0].d == 0.0999755859375);
   CHECK(constant("f16[]", "65504")[0].d == 65504);
-  CHECK(constant("f16[]", "6e-08")[0].d == 0x1p-24);  // the least denormal
+  CHECK(constant("f16[]", "6e-08")[0].d == 0x1p-24);       // the least denormal
+  CHECK(constant("f8e4m3fn[]", "0.345")[0].d == 0.34375);  // printed with fewer digits than it has
+  CHECK(constant("f8e4m3fn[]", "448")[0].d == 448);
+  CHECK(constant("f8e4m3fn[]", "17")[0].d == 16);  // halfway to 18: even
+  CHECK(constant("f8e4m3fn[]", "19")[0].d == 20);
+  CHECK(std::isnan(constant("f8e4m3fn[]", "nan")[0].d));
+  CHECK(std::isinf(constant("f8e5m2[]", "-inf")[0].d));
+  CHECK(constant("f4e2m1fn[]", "-6")[0].d == -6);
+  CHECK(constant("f32[]", "1e-45")[0].d == 0x1p-149);
+  CHECK(constant("f64[]", "4.9e-324")[0].d == 0x1p-1074);
   CHECK(constant("f32[]", "1e-46")[0].d == 0);
   CHECK(std::signbit(constant("f32[]", "-0")[0].d));
   CHECK(constant("f32[]", "3")[0].kind == ir::Literal::Kind::Float);
@@ -257,6 +266,9 @@ TEST_CASE("constants that do not fit their type are errors with a place") {
   CHECK(bad("c = s32[] constant(1.5)").message.find("an integer") != std::string::npos);
   CHECK(bad("c = f32[] constant(1e39)").message == "number does not fit in f32");
   CHECK(bad("c = f16[] constant(65520)").message == "number does not fit in f16");
+  CHECK(bad("c = f8e4m3fn[] constant(500)").message.find("does not fit") != std::string::npos);
+  CHECK(bad("c = f8e4m3fn[] constant(inf)").message.find("does not fit") != std::string::npos);
+  CHECK(bad("c = f4e2m1fn[] constant(nan)").message.find("does not fit") != std::string::npos);
   CHECK(bad("c = f32[] constant(1x)").message.find("a number") != std::string::npos);
   CHECK(bad("c = pred[] constant(2)").message.find("true or false") != std::string::npos);
   CHECK(bad("c = s32[2] constant({1})").message == "dimension 0 of a constant has 1 elements, its type says 2");
