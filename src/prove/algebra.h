@@ -34,6 +34,7 @@ struct Node {
   std::shared_ptr<const std::vector<Cell>> cells;          // Grid
   Known known;
   bool flat = false;                 // Red: deep form
+  bool indexed = false;              // a Take, or a function or name with one inside
   Ext bound;                         // Red: how far each bound variable could run with all accesses in bounds
   Ext result;                        // Whole: dimensions of the result, after the parallel ones in dims
   int num_bound() const { return static_cast<int>(box.size() / 2); }
@@ -125,6 +126,7 @@ class Algebra {
   Poly arg_at(const Node& n, const Factor& f, size_t arg, const Ext& ctx);  // an argument of a factor's node, in ctx
   bool decide(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, bool& value) const;
   Poly under(const Poly& e, const std::vector<Factor>& guards, const Ext& ctx, bool& changed);
+  Poly rewrite_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx, bool& changed, int depth);
   bool simplify_brackets(Term& t, const Ext& ctx);              // false: the term is 0
   void join(Poly& p, const Ext& ctx);                           // L-10 .. L-13: pieces of ranges
   bool join_brackets(Poly& p, const Ext& ctx);

@@ -103,8 +103,8 @@ Poly Algebra::under(const Poly& e, const std::vector<Factor>& guards, const Ext&
       const auto it = std::find(with.f.begin(), with.f.end(), g);
       if (it != with.f.end()) with.f.erase(it);
     }
-    // A guard of which only a part is left (it was implied by the term's own bracket) must not stay behind.
-    if (with.f.size() > u.f.size()) with = u;
+    // Only what disappears is a gain: a guard that merged with the term's own bracket must not stay behind.
+    if (!std::includes(u.f.begin(), u.f.end(), with.f.begin(), with.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; })) with = u;
     changed |= !same_monomial(with, u);
     better = add(std::move(better), make_term(std::move(with), ctx), ctx);
   }
@@ -125,7 +125,7 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
     all.push_back(One{i, arg_at(nodes_[t.f[i].node], t.f[i], 0, ctx), lo, hi});
   }
   bool dependents = false;
-  for (const Factor& f : t.f) dependents |= nodes_[f.node].kind == Kind::Take || nodes_[f.node].kind == Kind::Fn;
+  for (const Factor& f : t.f) dependents |= nodes_[f.node].indexed && nodes_[f.node].kind != Kind::Bracket;
   if (all.empty()) return true;
   bool changed = false;
   std::vector<char> drop(t.f.size(), 0);
@@ -205,42 +205,10 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
   if (guards.empty()) return true;
   for (size_t i = 0; i < t.f.size(); ++i) {
     const Factor f = t.f[i];
-    const Node n = nodes_[f.node];
-    if (n.kind != Kind::Take) continue;
+    if (!nodes_[f.node].indexed || nodes_[f.node].kind == Kind::Bracket) continue;
     bool rewritten = false;
-    std::vector<Poly> args;
-    for (size_t a = 1; a < n.args.size(); ++a) args.push_back(under(arg_at(n, f, a, ctx), guards, ctx, rewritten));
-    // Also: is every index now in range, so that the reading is the canonical one?
-    if (!rewritten && n.name != "partial") continue;
-    Poly again;
-    {
-      Node m = n;
-      // data in this context: own variables of the Take substituted, inner ones kept
-      const int q = static_cast<int>(n.inner[0].size());
-      Ext wide = ctx;
-      for (int64_t x : n.inner[0]) wide.push_back(x);
-      Sub s;
-      s.width = static_cast<int>(wide.size()) + 1;
-      for (size_t r = 0; r < n.dims.size(); ++r) {
-        Row row(s.width, 0);
-        for (size_t v = 0; v < ctx.size(); ++v) row[v] = f.map[r * (ctx.size() + 1) + v];
-        row[s.width - 1] = f.map[r * (ctx.size() + 1) + ctx.size()];
-        s.rows.push_back(std::move(row));
-      }
-      for (int k = 0; k < q; ++k) {
-        Row row(s.width, 0);
-        row[ctx.size() + k] = 1;
-        s.rows.push_back(std::move(row));
-      }
-      if (q != 1) continue;
-      Poly data = subst(n.args[0], s, wide);
-      const Poly e = args[0];
-      const auto [lo, hi] = range_by_cases(e, ctx, guards);
-      const bool in_range = lo >= 0 && hi < n.inner[0][0];
-      if (!rewritten && !in_range) continue;
-      again = in_range ? reindex(data, wide, e, ctx) : take(data, wide, e, ctx);
-    }
-    if (again.size() != 1) continue;
+    Poly again = rewrite_under(f, guards, ctx, rewritten, 0);
+    if (!rewritten || again.size() != 1) continue;
     Term u{t.coef * again[0].coef, {}};
     for (size_t k = 0; k < t.f.size(); ++k) {
       if (k != i) u.f.push_back(t.f[k]);
@@ -252,6 +220,74 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
     return combine_factors(t, ctx);
   }
   return true;
+}
+
+// A factor where the guards are 1: masked indices lose their masks, an index that equals a position is that position (L-29), through
+// scalar functions and names.
+Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx, bool& changed, int depth) {
+  const Node n = nodes_[f.node];
+  const Poly same{Term{1, {f}}};
+  if (depth > 3 || !n.indexed) return same;
+  if (n.kind == Kind::Fn || n.kind == Kind::Sum) {
+    std::vector<Poly> args;
+    bool any = false;
+    for (size_t a = 0; a < n.args.size(); ++a) {
+      Poly out;
+      for (const Term& u : arg_at(n, f, a, ctx)) {
+        Poly product = constant(u.coef);
+        for (const Factor& g : u.f) product = mul(product, rewrite_under(g, guards, ctx, any, depth + 1), ctx);
+        out = add(std::move(out), product, ctx);
+      }
+      args.push_back(std::move(out));
+    }
+    if (!any) return same;
+    changed = true;
+    if (n.kind == Kind::Sum) return pow(args[0], f.exp, ctx);
+    return pow(apply(n.fn, args, n.dtype, n.known.boolean ? ir::DType::Bool : n.dtype, ctx), f.exp, ctx);
+  }
+  if (n.kind != Kind::Take || n.inner[0].size() != 1) return same;
+  bool rewritten = false;
+  Poly e = under(arg_at(n, f, 1, ctx), guards, ctx, rewritten);
+  // e = +-(guard's form) + affine, and the guard says that its form is lo.
+  for (const Factor& g : guards) {
+    const int64_t lo = nodes_[g.node].lo, hi = nodes_[g.node].hi;
+    if (hi != lo + 1) continue;
+    const Poly ge = arg_at(nodes_[g.node], g, 0, ctx);
+    for (int64_t s : {1, -1}) {
+      const Poly rest = add(add(e, scale(ge, -s), ctx), constant(Rat(s * lo)), ctx);
+      bool affine = !rest.empty();
+      for (const Term& u : rest) affine &= u.coef.is_integer() && (u.f.empty() || (u.f.size() == 1 && u.f[0].node == iota() && u.f[0].exp.is_one()));
+      if (!affine) continue;
+      const auto [rl, rh] = range(rest, ctx);
+      if (rl < 0 || rh >= n.inner[0][0]) continue;
+      bool already = true;
+      for (const Term& u : e) already &= u.f.empty() || (u.f.size() == 1 && u.f[0].node == iota());
+      if (already) continue;
+      e = rest;
+      rewritten = true;
+    }
+  }
+  if (!rewritten && n.name != "partial") return same;
+  // The data in this context: own variables of the Take substituted, the inner one kept.
+  Ext wide = ctx;
+  wide.push_back(n.inner[0][0]);
+  Sub s;
+  s.width = static_cast<int>(wide.size()) + 1;
+  for (size_t r = 0; r < n.dims.size(); ++r) {
+    Row row(s.width, 0);
+    for (size_t v = 0; v < ctx.size(); ++v) row[v] = f.map[r * (ctx.size() + 1) + v];
+    row[s.width - 1] = f.map[r * (ctx.size() + 1) + ctx.size()];
+    s.rows.push_back(std::move(row));
+  }
+  Row row(s.width, 0);
+  row[ctx.size()] = 1;
+  s.rows.push_back(std::move(row));
+  const Poly data = subst(n.args[0], s, wide);
+  const auto [lo, hi] = range_by_cases(e, ctx, guards);
+  const bool in_range = lo >= 0 && hi < n.inner[0][0];
+  if (!rewritten && !in_range) return same;
+  changed = true;
+  return pow(in_range ? reindex(data, wide, e, ctx) : take(data, wide, e, ctx), f.exp, ctx);
 }
 
 // L-19: terms that differ only in their bracket of one e are a step function of e: written with the fewest pieces.

@@ -526,6 +526,14 @@ class Canonicalizer {
     auto [it, fresh] = a_.table_.try_emplace(std::move(key), static_cast<Nid>(a_.nodes_.size()));
     if (fresh) {
       spec_.known = a_.compute_known(spec_);
+      spec_.indexed = spec_.kind == Kind::Take;
+      if (spec_.kind == Kind::Fn || spec_.kind == Kind::Sum) {
+        for (const Poly& p : spec_.args) {
+          for (const Term& t : p) {
+            for (const Factor& f : t.f) spec_.indexed |= a_.node(f.node).indexed;
+          }
+        }
+      }
       a_.nodes_.push_back(std::move(spec_));
     } else {
       ++a_.interned_hits;

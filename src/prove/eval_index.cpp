@@ -223,9 +223,24 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
   const size_t count = n.in.size() - 2;
   if (ir::num_elements(n.shape) == 0) return Value{n.shape, {}};
   if (ir::num_elements(updates.shape) == 0) return data;
+  // An index that is the plain position along one of the update's dimensions makes that a window dimension: rows are then distinct.
+  std::vector<int64_t> code = n.a;
+  std::vector<char> placed(updates.shape.size(), 0);
+  for (int64_t a : code) {
+    if (a >= 0) placed[a] = 1;
+  }
+  for (size_t d = 0; d < code.size(); ++d) {
+    if (code[d] >= 0) continue;
+    const auto p = as_position(values_[n.in[1 + static_cast<size_t>(-code[d])]]);
+    if (!p || p->second != 0) continue;
+    const int64_t u = n.b[p->first];
+    if (placed[u] || updates.shape[u] != data.shape[d]) continue;
+    code[d] = u;
+    placed[u] = 1;
+  }
   const bool single = [&] {
     int64_t c = 1;
-    for (int64_t b : n.b) c *= updates.shape[b];
+    for (int64_t b : n.b) c *= placed[b] ? 1 : updates.shape[b];
     return c == 1;
   }();
   if (n.fn != Fn::Add && !(n.set && single)) {
@@ -260,21 +275,23 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
   std::vector<int64_t> extra;
   std::vector<int64_t> place(updates.shape.size(), -1);
   for (size_t d = 0; d < n.shape.size(); ++d) {
-    if (n.a[d] >= 0) place[n.a[d]] = static_cast<int64_t>(d);
+    if (code[d] >= 0) place[code[d]] = static_cast<int64_t>(d);
   }
   std::vector<int64_t> bplace;
   for (int64_t b : n.b) {
-    place[b] = static_cast<int64_t>(joint.size());
+    if (place[b] < 0) {
+      place[b] = static_cast<int64_t>(joint.size());
+      extra.push_back(place[b]);
+      joint.push_back(updates.shape[b]);
+    }
     bplace.push_back(place[b]);
-    extra.push_back(place[b]);
-    joint.push_back(updates.shape[b]);
   }
   for (int64_t p : place) {
     if (p < 0) throw Overflow("scatter with a dimension that goes nowhere");
   }
   // Window dims may be narrower than the data's: updates cover [0, extent) of them only.
   for (size_t d = 0; d < n.shape.size(); ++d) {
-    if (n.a[d] >= 0 && updates.shape[n.a[d]] != n.shape[d]) throw Overflow("scatter of narrow windows");
+    if (code[d] >= 0 && updates.shape[code[d]] != n.shape[d]) throw Overflow("scatter of narrow windows");
   }
   auto spread = [&](const Value& v, const std::vector<int64_t>& dims) {
     std::vector<int64_t> perm(dims.size());
@@ -295,8 +312,8 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
     const size_t m = r.ext.size();
     Poly match = Algebra::constant(1);
     for (size_t d = 0; d < n.shape.size(); ++d) {
-      if (n.a[d] >= 0) continue;
-      const Poly& raw = r.poly[2 + static_cast<size_t>(-n.a[d] - 1)];
+      if (code[d] >= 0) continue;
+      const Poly& raw = r.poly[2 + static_cast<size_t>(-code[d] - 1)];
       const auto [lo, hi] = algebra.range_by_cases(raw, r.ext);
       Poly e = raw;
       if (!(lo >= 0 && hi < n.shape[d])) {
