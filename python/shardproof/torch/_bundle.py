@@ -172,6 +172,8 @@ class Composer:
             raise CaptureError(f"the ranks place {value.fqn} differently: {sorted(stated)}")
         if stated:
             return _join(on, stated.pop())
+        if marked := self._marked(present[0].attributes):
+            return _join(on, marked)
         shapes = {v.shape for v in present}
         if shapes == {value.shape}:
             return on or "Replicate"
@@ -185,6 +187,17 @@ class Composer:
             f"placement of {value.fqn} taken from its shapes {list(value.shape)} and {list(present[0].shape)}: {guess}"
         )
         return _join(on, guess)
+
+    def _marked(self, attributes: Mapping[str, Any]) -> str | None:
+        """Megatron marks a parameter that is cut over the tensor-parallel group."""
+        if (
+            not attributes.get("tensor_model_parallel")
+            or attributes.get("partition_dim", -1) < 0
+            or not self.tensor_axes
+        ):
+            return None
+        stride = int(attributes.get("partition_stride", 1))
+        return f"Shard({attributes['partition_dim']}{f', blocks={stride}' if stride > 1 else ''})@{self.tensor_axes[0]}"
 
     def _on(self, present: Sequence[bool], what: str) -> str:
         """Which coordinates of which axis have it; "" if all ranks do."""

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from shardproof.torch import _collectives, _export_json, _graph, _text
+from shardproof.torch._devices import WithoutAccelerator
 from shardproof.torch._errors import CaptureError
 from shardproof.torch._placements import Mesh, from_dtensor, local_part
 from shardproof.torch._trace import Optimizer, Tracer, argument_names
@@ -72,7 +73,7 @@ def build_model(model: Any, how: str) -> torch.nn.Module:
         return model
     if how not in ("meta", "cpu"):
         raise CaptureError(f"build={how!r}: choose 'meta' (parameters without values) or 'cpu' (a real model)")
-    with torch.device(how):
+    with torch.device(how), WithoutAccelerator(how):
         made = model()
     if not isinstance(made, torch.nn.Module):
         raise CaptureError(f"the model function returned a {type(made).__name__}, not a torch.nn.Module")

@@ -27,6 +27,7 @@ from torch.fx.traceback import preserve_node_meta
 from torch.nn.utils import stateless
 
 from shardproof.torch import _collectives, _graph, _locations
+from shardproof.torch._devices import WithoutAccelerator
 from shardproof.torch._errors import CaptureError, explain
 
 
@@ -248,6 +249,7 @@ class Tracer:
         with (
             stateless._reparametrize_module(self.module, values, tie_weights=True),
             torch.autograd.set_detect_anomaly(True, check_nan=False),
+            WithoutAccelerator("cpu"),
         ):
             result = self.step(self.module, *args)
             loss = self._loss(result)
