@@ -114,7 +114,7 @@ class Call {
   std::string str(size_t k);
   DType dtype(size_t k, DType fallback);
   int64_t rank(size_t k) { return b.rank(t(k)); }
-  int64_t dim(size_t k, int64_t rank) { return wrap(i(k), rank); }
+  int64_t dim(size_t k, int64_t rank);                             // a dimension of a tensor that has some
   int64_t wrap(int64_t d, int64_t rank) const;
   Ints dims(size_t k, int64_t rank);                               // sorted; None or [] = all
   Shape shape(NodeId x) const { return b.shape(x); }               // a copy: nodes move when the graph grows

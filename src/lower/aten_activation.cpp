@@ -254,8 +254,8 @@ Value softmax(Call& c) {  // self, dim, half_to_float | dtype
   } else {
     x = c.to(x, c.dtype(2, ir::is_float(c.b.dtype(x)) ? c.b.dtype(x) : DType::F32));
   }
-  const int64_t r = c.b.rank(x), d = c.dim(1, r);
-  const Ints over = r ? Ints{d} : Ints{};
+  const int64_t r = c.b.rank(x);
+  const Ints over = r ? Ints{c.dim(1, r)} : Ints{};
   const NodeId e = c.un(Fn::Exp, x), s = c.sum(e, over, true);
   return c.out(c.row.tag == Fn::Log ? c.sub(x, c.un(Fn::Log, s)) : c.div(e, s));
 }
@@ -269,8 +269,8 @@ Value safe_softmax(Call& c) {  // rows that are -inf throughout give 0
 }
 Value softmax_backward(Call& c) {  // grad, output, dim, input_dtype
   const NodeId g = c.t(0), y = c.t(1);
-  const int64_t r = c.b.rank(y), d = c.dim(2, r);
-  const Ints over = r ? Ints{d} : Ints{};
+  const int64_t r = c.b.rank(y);
+  const Ints over = r ? Ints{c.dim(2, r)} : Ints{};
   NodeId x;
   if (c.row.tag == Fn::Log)
     x = c.sub(g, c.mul(c.un(Fn::Exp, y), c.sum(g, over, true)));

@@ -222,6 +222,11 @@ DType Call::dtype(size_t k, DType fallback) {
   unsupported("element type " + args[k].text);
 }
 
+int64_t Call::dim(size_t k, int64_t rank) {
+  if (rank == 0) unsupported("a dimension of a tensor that has none");
+  return wrap(i(k), rank);
+}
+
 int64_t Call::wrap(int64_t d, int64_t rank) const {
   const int64_t n = std::max<int64_t>(rank, 1);
   if (d < -n || d >= n) malformed(fmt::format("dimension {} of a tensor with {} dimensions", d, rank));

@@ -191,6 +191,7 @@ Value einsum(Call& c) {
 // _grouped_mm(x, w, offs): rows (or columns) [offs[g-1], offs[g]) belong to group g. With the one-hot of the groups,
 // [m,k] x [g,k,n] -> [m,n]: sum_g [m in g] (x[m,:] w[g,:,:]); rows beyond the last offset hold anything.
 NodeId group_of(Call& c, NodeId offs, int64_t n) {  // [g, n] bool: offs[g-1] <= i < offs[g]
+  if (c.b.rank(offs) != 1 || c.shape(offs)[0] < 1) malformed("the offsets of a grouped product are no vector");
   const int64_t groups = c.shape(offs)[0];
   const Shape s{groups, n};
   const NodeId i = c.b.iota(DType::I64, s, 1);

@@ -87,15 +87,15 @@ Value extreme_dim(Call& c) {  // max.dim -> values, indices
 }
 Value arg(Call& c) {  // argmax: self, dim, keepdim
   NodeId x = c.t(0);
-  if (c.has(1)) return c.out(arg_of(c, x, c.row.tag, c.dim(1, c.b.rank(x)), c.flag(2)));
   const int64_t r = c.b.rank(x);
+  if (c.has(1) && r) return c.out(arg_of(c, x, c.row.tag, c.dim(1, r), c.flag(2)));
   NodeId y = arg_of(c, c.b.reshape(x, {ir::num_elements(c.shape(x))}), c.row.tag, 0, false);
   if (c.flag(2)) y = c.b.reshape(y, Shape(static_cast<size_t>(r), 1));
   return c.out(y);
 }
 Value aminmax(Call& c) {
   const NodeId x = c.t(0);
-  const Ints dims = c.has(1) ? Ints{c.dim(1, c.b.rank(x))} : c.dims(1, c.b.rank(x));
+  const Ints dims = c.dims(1, c.b.rank(x));
   not_empty(c, x, dims);
   return c.outs({c.b.reduce(on_bools(Fn::Min, c.b.dtype(x)), x, dims, c.flag(2)), c.b.reduce(on_bools(Fn::Max, c.b.dtype(x)), x, dims, c.flag(2))});
 }

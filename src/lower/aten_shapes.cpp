@@ -277,13 +277,15 @@ Value select_scatter(Call& c) {
 Value slice_backward(Call& c) {
   const NodeId g = c.t(0);
   const Shape s = c.ints(1);
-  const int64_t d = c.wrap(c.i(2), static_cast<int64_t>(s.size()));
+  const int64_t d = c.dim(2, static_cast<int64_t>(s.size()));
+  if (c.b.rank(g) != static_cast<int64_t>(s.size())) malformed("the gradient's dimensions do not fit");
   return c.out(place(c, g, d, s[at(d)], slice_range(c, s[at(d)], 3, 4, 5)));
 }
 Value select_backward(Call& c) {
   const NodeId g = c.t(0);
   const Shape s = c.ints(1);
-  const int64_t d = c.wrap(c.i(2), static_cast<int64_t>(s.size()));
+  const int64_t d = c.dim(2, static_cast<int64_t>(s.size()));
+  if (c.b.rank(g) + 1 != static_cast<int64_t>(s.size())) malformed("the gradient's dimensions do not fit");
   int64_t k = c.i(3);
   if (k < 0) k += s[at(d)];
   if (k < 0 || k >= s[at(d)]) malformed("select_backward: index out of range");

@@ -65,7 +65,7 @@ Value reshape_as(Call& c) {
 }
 Value flatten(Call& c) {
   const Shape s = c.shape(c.t(0));
-  const int64_t from = c.dim(1, c.rank(0)), to = c.dim(2, c.rank(0));
+  const int64_t from = c.wrap(c.i(1), c.rank(0)), to = c.wrap(c.i(2), c.rank(0));
   if (from > to) malformed("flatten: start after end");
   Shape r(s.begin(), s.begin() + std::min<int64_t>(from, static_cast<int64_t>(s.size())));
   int64_t n = 1;
@@ -100,7 +100,7 @@ Value t(Call& c) {
 }
 Value transpose(Call& c) {
   const int64_t r = c.rank(0);
-  return give(c, 0, permute_steps(swapped(r, c.dim(1, r), c.dim(2, r))));
+  return give(c, 0, permute_steps(swapped(r, c.wrap(c.i(1), r), c.wrap(c.i(2), r))));
 }
 Value matrix_transpose(Call& c) {
   const int64_t r = c.rank(0);
