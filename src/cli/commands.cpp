@@ -1,0 +1,184 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// `check` and `replay`. A watchdog answers UNKNOWN(budget) in their stead when a time limit is badly overrun.
+#include "cli/commands.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "interp/interp.h"
+#include "manifest/npy.h"
+#include "report/check.h"
+#include "report/files.h"
+#include "report/json.h"
+#include "report/text.h"
+
+#if __has_include("cert/certificate.h")
+#include "cert/certificate.h"
+#define SHARDPROOF_HAS_CERTIFICATES 1
+#endif
+#if __has_include("mutate/mutate.h")
+#include "mutate/mutate.h"
+#define SHARDPROOF_HAS_MUTANTS 1
+#endif
+
+namespace shardproof::cli {
+
+namespace {
+
+constexpr size_t kMaxWitnessBytes = size_t{1} << 30;
+
+void print(std::FILE* to, const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), to);
+  std::fflush(to);
+}
+
+// Stands by while a check runs. If the time limit is overrun by far, it prints the answer itself and ends the process.
+class Watchdog {
+ public:
+  Watchdog(double limit, bool json) : json_(json) {
+    if (limit <= 0) return;
+    double grace = limit * 1.1 + 1;
+    thread_ = std::thread([this, grace] {
+      std::unique_lock lock(mutex_);
+      if (stop_.wait_for(lock, std::chrono::duration<double>(grace), [this] { return stopped_; })) return;
+      answer_unknown(json_, "budget", "the time limit was overrun");
+      std::_Exit(3);
+    });
+  }
+  ~Watchdog() { stop(); }
+  // After this the answer is the caller's to print.
+  void stop() {
+    {
+      std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    stop_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  bool json_, stopped_ = false;
+  std::mutex mutex_;
+  std::condition_variable stop_;
+  std::thread thread_;
+};
+
+int bad_input(const Diagnostic& error, bool json, Color color) {
+  print(stderr, report::to_text(error, {use_color(color, 2), "", false}));
+  if (json) print(stdout, report::to_json(error));
+  return 2;
+}
+
+// Writes a report file; a warning on standard error if that fails (the verdict stands).
+void write(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) print(stderr, fmt::format("shardproof: warning: {} could not be written\n", path));
+}
+
+}  // namespace
+
+bool use_color(Color color, int descriptor) {
+  if (color != Color::Auto) return color == Color::Always;
+  const char* no = std::getenv("NO_COLOR");
+  return (!no || !*no) && isatty(descriptor);
+}
+
+int answer_unknown(bool json, const std::string& reason, const std::string& detail) {
+  report::CheckResult result;
+  result.reason = reason;
+  result.detail = detail;
+  print(stdout, json ? report::to_json(result) : report::to_text(result, {}));
+  return 3;
+}
+
+int check(const CheckArgs& args) {
+  if (args.memory_limit > 0) {
+    rlimit limit{};
+    getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = limit.rlim_max == RLIM_INFINITY ? args.memory_limit : std::min<rlim_t>(args.memory_limit, limit.rlim_max);
+    setrlimit(RLIMIT_AS, &limit);
+  }
+  Watchdog watchdog(args.time_limit, args.json);
+  Result<manifest::Manifest> manifest = manifest::load(args.manifest);
+  if (!manifest) {
+    watchdog.stop();
+    return bad_input(manifest.error(), args.json, args.color);
+  }
+  report::CheckOptions options;
+  options.time_limit = args.time_limit;
+  options.memory_limit = args.memory_limit;
+  options.certificate = args.certificate;
+  options.witness = args.witness;
+  options.paranoid = args.paranoid;
+  options.falsify = !args.no_falsify;
+  options.seed = args.seed;
+#ifdef SHARDPROOF_HAS_CERTIFICATES
+  options.write_certificate = cert::write_certificate;
+#endif
+  if (!args.quiet && !args.json && isatty(2)) options.progress = [](const std::string& text) { print(stderr, fmt::format("shardproof: {} ...\n", text)); };
+  Result<report::CheckResult> result = report::run_check(*manifest, options);
+  watchdog.stop();
+  if (!result) return bad_input(result.error(), args.json, args.color);
+
+  if (!args.relation_out.empty() && result->problem) write(args.relation_out, report::relation_toml(*result));
+  if (!args.sarif.empty()) write(args.sarif, report::to_sarif(*result, {args.source_root, args.manifest}));
+  if (!args.junit.empty()) write(args.junit, report::to_junit(*result, {args.source_root, args.manifest}));
+  if (!args.html.empty()) write(args.html, report::to_html(*result, {args.source_root, args.manifest}));
+  if (!args.dot.empty() && result->problem) write(args.dot, report::to_dot(*result));
+  const char* actions = std::getenv("GITHUB_ACTIONS");
+  if (actions && std::string(actions) == "true") print(stderr, report::to_annotations(*result, {args.source_root, args.manifest}));
+  if (args.json) print(stdout, report::to_json(*result));
+  else print(stdout, report::to_text(*result, {use_color(args.color, 1), manifest->directory, args.all}));
+  return result->verdict == report::Verdict::Proved ? 0 : result->verdict == report::Verdict::Refuted ? 1 : 3;
+}
+
+int replay(const ReplayArgs& args) {
+  Result<std::string> text = manifest::read_file(args.witness, kMaxWitnessBytes);
+  if (!text) return bad_input(text.error(), false, args.color);
+  Result<interp::WitnessHeader> header = interp::read_witness_header(*text);
+  if (!header) return bad_input(header.error(), false, args.color);
+  std::string path = args.manifest.empty() ? header->manifest_path : args.manifest;
+  if (path.empty()) return bad_input({"SP204", "the witness names no manifest: give one with --manifest", args.witness, 0, 0}, false, args.color);
+  Result<manifest::Manifest> manifest = manifest::load(path);
+  if (!manifest) return bad_input(manifest.error(), false, args.color);
+  Result<link::Problem> problem = link::link(*manifest);
+  if (!problem) return bad_input(problem.error(), false, args.color);
+  interp::Options options;
+  options.manifest_path = manifest->path;
+  options.manifest_canonical = manifest->canonical;
+  options.seconds = 300;
+  Result<interp::Replay> answer = interp::replay(*text, *problem, options);
+  if (!answer) return bad_input(answer.error(), false, args.color);
+  print(stdout, answer->text);
+  if (!answer->text.ends_with("\n")) print(stdout, "\n");
+  print(stdout, answer->confirmed ? "confirmed\n" : "not confirmed\n");
+  return answer->confirmed ? 0 : 1;
+}
+
+int mutate(const MutateArgs& args) {
+#ifdef SHARDPROOF_HAS_MUTANTS
+  Result<manifest::Manifest> manifest = manifest::load(args.manifest);
+  if (!manifest) return bad_input(manifest.error(), args.json, Color::Auto);
+  Result<mutate::Summary> summary = mutate::run(*manifest, {args.n, args.seed, args.time_limit});
+  if (!summary) return bad_input(summary.error(), args.json, Color::Auto);
+  print(stdout, args.json ? mutate::to_json(*summary) : mutate::to_text(*summary));
+  return 0;
+#else
+  return bad_input({"SP200", "this build cannot make mutants", "", 0, 0}, args.json, Color::Auto);
+#endif
+}
+
+}  // namespace shardproof::cli

@@ -1,0 +1,42 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// The subcommands, after their options have been read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace shardproof::cli {
+
+enum class Color : uint8_t { Auto, Always, Never };
+
+struct CheckArgs {
+  std::string manifest;
+  bool json = false, paranoid = false, no_falsify = false, all = false, quiet = false;
+  double time_limit = 0;
+  uint64_t memory_limit = 0;
+  uint64_t seed = 1;
+  std::string certificate, witness, relation_out, sarif, junit, html, dot, source_root;
+  Color color = Color::Auto;
+};
+int check(const CheckArgs& args);
+
+struct ReplayArgs {
+  std::string witness, manifest;
+  Color color = Color::Auto;
+};
+int replay(const ReplayArgs& args);
+
+struct MutateArgs {
+  std::string manifest;
+  int64_t n = 100;
+  uint64_t seed = 1;
+  bool json = false;
+  double time_limit = 0;
+};
+int mutate(const MutateArgs& args);
+
+bool use_color(Color color, int descriptor);
+// Answers UNKNOWN(reason) on standard output as check does, from what is known; for crashes and time-outs. Returns 3.
+int answer_unknown(bool json, const std::string& reason, const std::string& detail);
+
+}  // namespace shardproof::cli

@@ -1,0 +1,396 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+#include "report/check.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <new>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "interp/interp.h"
+#include "manifest/match.h"
+#include "prove/prover.h"
+
+namespace shardproof::report {
+
+using Clock = std::chrono::steady_clock;
+using manifest::Placement;
+using manifest::Step;
+
+const char* name(Verdict v) { return v == Verdict::Proved ? "PROVED" : v == Verdict::Refuted ? "REFUTED" : "UNKNOWN"; }
+const char* name(Status s) {
+  return s == Status::Proved ? "PROVED" : s == Status::Refuted ? "REFUTED" : s == Status::Unchecked ? "UNCHECKED" : "UNKNOWN";
+}
+
+namespace {
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+uint64_t peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+// The contract's words for UNKNOWN; anything else is a word of ours that a person should see in `detail`.
+std::string contract_reason(const std::string& text) {
+  for (const char* word : {"unsupported-operator", "missing-lemma", "missing-input-relation", "undeclared-placement", "budget", "internal"})
+    if (text.starts_with(word)) return word;
+  return "missing-lemma";
+}
+
+Site site_of(const link::Problem& p, ir::NodeId id, int rank) {
+  const ir::Node& n = p.graph[id];
+  return {rank, n.label, n.source_op, n.loc.file ? *n.loc.file : "", n.loc.line};
+}
+
+BlameReport blame_of(const link::Problem& p, const interp::Blame& b) {
+  BlameReport out;
+  if (b.sequential != ir::kNoNode) out.sequential = site_of(p, b.sequential, link::kSequential);
+  for (const auto& [rank, node] : b.distributed)
+    if (node != ir::kNoNode) out.distributed.push_back(site_of(p, node, rank));
+  out.code = b.code;
+  out.kind = b.kind;
+  out.explanation = b.explanation;
+  out.repair = b.repair;
+  return out;
+}
+
+BlameReport blame_of(const link::CommunicationFault& f) {
+  BlameReport out;
+  for (const auto& s : f.sites) out.distributed.push_back({s.rank, s.node_name, s.op, s.file, s.line});
+  out.code = f.kind == "would-hang" ? "SP120" : "SP121";
+  out.kind = f.kind;
+  out.explanation = f.explanation;
+  return out;
+}
+
+// Which nodes depend on a free input.
+std::vector<bool> input_dependent(const ir::Graph& g) {
+  std::vector<bool> depends(g.nodes.size());
+  for (ir::NodeId id = 0; id < g.nodes.size(); ++id) {
+    bool d = g[id].op == ir::Op::Input;
+    for (ir::NodeId x : g[id].in) d = d || depends[x];
+    depends[id] = d;
+  }
+  return depends;
+}
+
+bool has_partial(const Placement& p, int axis) {
+  return std::any_of(p.steps.begin(), p.steps.end(), [&](const Step& s) { return s.kind == Step::Kind::Partial && s.axes[0] == axis; });
+}
+
+class Check {
+ public:
+  Check(const manifest::Manifest& m, const CheckOptions& o) : m_(m), options_(o) {}
+
+  Result<CheckResult> run() {
+    try {
+      if (std::optional<Diagnostic> d = steps()) return *d;
+    } catch (const std::bad_alloc&) {
+      give_up(options_.memory_limit ? "budget" : "internal", "out of memory");
+    } catch (const std::exception& e) {
+      give_up("internal", e.what());
+    }
+    out_.stats.total = seconds_since(start_);
+    out_.stats.peak_bytes = peak_bytes();
+    return std::move(out_);
+  }
+
+ private:
+  void say(const std::string& text) {
+    if (options_.progress) options_.progress(text);
+  }
+  // Seconds left of the time limit; 0: there is none.
+  double left() const { return options_.time_limit > 0 ? std::max(0.01, options_.time_limit - seconds_since(start_)) : 0; }
+
+  std::optional<Diagnostic> steps() {
+    say("reading");
+    Result<link::Problem> linked = link::link(m_);
+    if (!linked) return linked.error();
+    out_.problem = std::make_shared<link::Problem>(std::move(*linked));
+    problem_ = out_.problem.get();
+    out_.stats.read = seconds_since(start_);
+    out_.stats.sequential_operators = problem_->sequential_operators;
+    out_.stats.distributed_operators = problem_->distributed_operators;
+    out_.assumptions = problem_->assumptions;
+    out_.warnings = problem_->warnings;
+    for (const link::Output& o : problem_->outputs) {
+      OutputReport r;
+      r.name = o.name;
+      r.label = o.label;
+      r.dist = o.distributed_names;
+      if (!o.checked) {
+        r.status = Status::Unchecked;
+      } else {
+        r.expected = to_string(o.expect, problem_->mesh);
+      }
+      out_.outputs.push_back(std::move(r));
+    }
+    placements_.resize(out_.outputs.size());
+    prove();
+    falsify();
+    conclude();
+    return std::nullopt;
+  }
+
+  void prove() {
+    Clock::time_point start = Clock::now();
+    say("proving");
+    prove::Limits limits;
+    // Most of a limited time goes to the prover; what it leaves open still needs the falsifier.
+    if (options_.time_limit > 0) limits.seconds = left() * (options_.falsify ? 0.6 : 0.95);
+    limits.bytes = options_.memory_limit;
+    prove::Prover prover(*problem_, limits);
+    for (size_t k = 0; k < out_.outputs.size(); ++k) {
+      OutputReport& r = out_.outputs[k];
+      if (r.status == Status::Unchecked) continue;
+      const link::Output output = problem_->outputs[k];   // a copy: goals append to the problem
+      if (output.blocked) {
+        r.status = Status::Refuted;
+        r.detail = *output.blocked;
+        if (!problem_->faults.empty()) r.blame = blame_of(problem_->faults[0]);
+        continue;
+      }
+      std::vector<Placement> candidates{output.expect};
+      bool any = output.expect.kind == Placement::Kind::Any;
+      if (any) candidates = problem_->any_candidates(output);
+      for (const Placement& p : candidates) {
+        if (proves(prover, output, p, r)) {
+          placements_[k] = p;
+          break;
+        }
+        if (r.reason == "budget") break;
+      }
+      if (placements_[k] && !is_vacuous(output, r)) {
+        r.status = Status::Proved;
+        r.relation = to_string(*placements_[k], problem_->mesh);
+        r.reason.clear();
+        r.detail.clear();
+      } else {
+        placements_[k].reset();
+        if (r.reason.empty()) r.reason = any ? "undeclared-placement" : "missing-lemma";
+      }
+    }
+    for (std::string& a : prover.assumptions()) add_assumption(std::move(a));
+    out_.stats.local_problems = prover.stats().local_problems;
+    out_.stats.distinct_local_problems = prover.stats().distinct_local_problems;
+    out_.stats.nodes = problem_->graph.nodes.size();
+    out_.stats.prove = seconds_since(start);
+    prover_open_ = std::any_of(out_.outputs.begin(), out_.outputs.end(), [](const OutputReport& r) { return r.status == Status::Unknown; });
+    if (prover_open_) outside(prover);
+  }
+
+  bool proves(prove::Prover& prover, const link::Output& output, const Placement& p, OutputReport& r) {
+    auto goals = problem_->goals(output, p);
+    if (!goals || goals->empty()) {
+      if (r.detail.empty()) r.detail = fmt::format("no distributed value has the shape that {} needs", to_string(p, problem_->mesh));
+      return false;
+    }
+    for (const auto& [x, y] : *goals) {
+      if (prover.equal(x, y) == prove::Prover::Answer::Equal) continue;
+      if (r.reason.empty() || prover.reason() == "budget") {
+        r.reason = contract_reason(prover.reason());
+        r.detail = prover.detail();
+      }
+      return false;
+    }
+    return true;
+  }
+
+  // An output whose distributed values depend on no input where the sequential one does proves nothing.
+  bool is_vacuous(const link::Output& output, OutputReport& r) {
+    if (depends_.size() < problem_->graph.nodes.size()) depends_ = input_dependent(problem_->graph);
+    if (!depends_[output.sequential]) return false;
+    for (ir::NodeId d : output.distributed)
+      if (d != ir::kNoNode && depends_[d]) return false;
+    r.reason = "missing-lemma";
+    r.detail = "the distributed values depend on no input, but the sequential one does";
+    return true;
+  }
+
+  // Under `any`: a clean relation outside the finite set is no refutation; it is printed, ready to be pasted.
+  void outside(prove::Prover& prover) {
+    const manifest::Mesh& mesh = problem_->mesh;
+    for (size_t k = 0; k < out_.outputs.size(); ++k) {
+      OutputReport& r = out_.outputs[k];
+      const link::Output output = problem_->outputs[k];
+      if (r.status != Status::Unknown || output.expect.kind != Placement::Kind::Any) continue;
+      std::vector<std::string> words;
+      for (const manifest::Axis& axis : mesh.axes) {
+        if (axis.size == 1) continue;
+        for (size_t d = 0; d < problem_->graph[output.sequential].shape.size(); ++d) {
+          words.push_back(fmt::format("Shard({}, order=zigzag)@{}", d, axis.name));
+          for (int64_t blocks = 2; blocks <= 4; ++blocks) words.push_back(fmt::format("Shard({}, blocks={})@{}", d, blocks, axis.name));
+        }
+      }
+      OutputReport scratch;
+      for (const std::string& word : words) {
+        Result<Placement> p = manifest::parse_placement(word, mesh);
+        if (!p || !proves(prover, output, *p, scratch)) continue;
+        r.reason = "undeclared-placement";
+        r.detail = fmt::format("its placement is {}, which is not one of those tried under \"any\": if it is meant, write it as \"expect\"", word);
+        r.relation = word;
+        settled_.insert(k);
+        break;
+      }
+    }
+  }
+
+  void falsify() {
+    Clock::time_point start = Clock::now();
+    std::vector<size_t> open;
+    for (size_t k = 0; k < out_.outputs.size(); ++k) {
+      bool wanted = out_.outputs[k].status == Status::Unknown ? !settled_.count(k) : options_.paranoid && out_.outputs[k].status == Status::Proved;
+      if (wanted) open.push_back(k);
+    }
+    interp::Options o = interp_options();
+    if (!problem_->faults.empty()) witness_ = interp::fault_witness(*problem_, o);
+    if (open.empty() || (!options_.falsify && !options_.paranoid)) return;
+    say(fmt::format("evaluating {} outputs", open.size()));
+    std::string witness;
+    std::vector<interp::OutputFinding> findings = interp::falsify(*problem_, open, o, &witness);
+    SP_CHECK(findings.size() == open.size());
+    for (size_t i = 0; i < open.size(); ++i) {
+      OutputReport& r = out_.outputs[open[i]];
+      const interp::OutputFinding& f = findings[i];
+      if (f.status == interp::OutputFinding::Status::Differs) {
+        if (r.status == Status::Proved)   // never let a wrong proof stand
+          throw InternalError(fmt::format("output {} was proved to be {}, but its evaluation differs: {}", r.name, r.relation.value_or("?"), f.detail));
+        r.status = Status::Refuted;
+        r.reason.clear();
+        r.detail = f.detail;
+        if (f.blame) r.blame = blame_of(*problem_, *f.blame);
+        if (!f.blame) r.blame = own_blame(problem_->outputs[open[i]], f.detail);
+        continue;
+      }
+      if (r.status == Status::Proved) continue;
+      if (f.status == interp::OutputFinding::Status::Agrees && f.holds && problem_->outputs[open[i]].expect.kind == Placement::Kind::Any)
+        r.detail += fmt::format("{}on the inputs tried it is {}", r.detail.empty() ? "" : "; ", to_string(*f.holds, problem_->mesh));
+      if (f.status == interp::OutputFinding::Status::Undecided && !f.reason.empty()) r.detail += fmt::format("{}not refuted: {}", r.detail.empty() ? "" : "; ", f.reason);
+    }
+    if (witness_.empty()) witness_ = witness;
+    out_.stats.falsify = seconds_since(start);
+  }
+
+  // Where the evaluation names no operator: the output itself. Without an evaluation it is wrong by its shape alone.
+  BlameReport own_blame(const link::Output& output, const std::string& detail) {
+    BlameReport b;
+    b.sequential = site_of(*problem_, output.sequential, link::kSequential);
+    for (size_t rank = 0; rank < output.distributed.size(); ++rank)
+      if (output.distributed[rank] != ir::kNoNode) b.distributed.push_back(site_of(*problem_, output.distributed[rank], static_cast<int>(rank)));
+    bool shapes = detail.starts_with("no placement fits");
+    b.code = shapes ? "SP110" : "SP100";
+    b.kind = shapes ? "wrong-layout" : "wrong-value";
+    b.explanation = shapes ? fmt::format("no rank's value has the shape that {} needs", to_string(output.expect, problem_->mesh)) : "the values differ";
+    return b;
+  }
+
+  interp::Options interp_options() const {
+    interp::Options o;
+    o.seed = options_.seed;
+    o.manifest_path = m_.path;
+    o.manifest_canonical = m_.canonical;
+    o.seconds = options_.time_limit > 0 ? left() * 0.9 : 60;
+    if (options_.memory_limit) o.bytes = options_.memory_limit / 2;
+    return o;
+  }
+
+  void add_assumption(std::string text) {
+    if (std::find(out_.assumptions.begin(), out_.assumptions.end(), text) == out_.assumptions.end()) out_.assumptions.push_back(std::move(text));
+  }
+
+  void warn_about_partials() {
+    for (size_t k = 0; k < out_.outputs.size(); ++k) {
+      const link::Output& o = problem_->outputs[k];
+      const OutputReport& r = out_.outputs[k];
+      for (size_t axis = 0; axis < problem_->mesh.axes.size(); ++axis) {
+        int a = static_cast<int>(axis);
+        if (r.status == Status::Proved && o.expect.kind == Placement::Kind::Any && has_partial(*placements_[k], a))
+          out_.warnings.push_back(fmt::format("output {} is left as a pending reduction over axis {}: {}", r.name, problem_->mesh.axes[axis].name, *r.relation));
+        if (o.checked && o.role == manifest::Role::Gradient && o.expect_stated && o.expect.kind == Placement::Kind::Steps && has_partial(o.expect, a) && o.natural &&
+            !has_partial(*o.natural, a))
+          out_.warnings.push_back(fmt::format("gradient {} is expected to be a pending reduction over axis {}, but its parameter is not: it must still be reduced", r.name,
+                                              problem_->mesh.axes[axis].name));
+      }
+    }
+  }
+
+  void conclude() {
+    bool all_proved = true, refuted = false;
+    for (const OutputReport& r : out_.outputs) {
+      if (r.status == Status::Unchecked) continue;
+      all_proved &= r.status == Status::Proved;
+      refuted |= r.status == Status::Refuted;
+      if (r.status == Status::Refuted && !out_.blame && r.blame) out_.blame = r.blame;
+      if (r.status == Status::Unknown && out_.reason.empty()) {
+        out_.reason = r.reason;
+        out_.detail = r.detail;
+      }
+    }
+    warn_about_partials();
+    out_.verdict = refuted ? Verdict::Refuted : all_proved ? Verdict::Proved : Verdict::Unknown;
+    if (out_.verdict != Verdict::Unknown) out_.reason.clear(), out_.detail.clear();
+    if (out_.verdict == Verdict::Proved && !options_.certificate.empty()) {
+      if (!options_.write_certificate) {
+        out_.warnings.push_back("this build writes no certificates");
+      } else {
+        say("writing the certificate");
+        std::vector<Proof> proofs;
+        for (size_t k = 0; k < placements_.size(); ++k)
+          if (placements_[k]) proofs.push_back({k, *placements_[k]});
+        std::string wrong = options_.write_certificate(m_, *problem_, proofs, out_, options_.certificate);
+        if (wrong.empty()) out_.certificate = options_.certificate;
+        else out_.warnings.push_back("no certificate: " + wrong);
+      }
+    }
+    if (out_.verdict == Verdict::Refuted && !options_.witness.empty() && !witness_.empty()) {
+      std::ofstream file(options_.witness, std::ios::binary | std::ios::trunc);
+      file << witness_;
+      file.close();
+      if (file) out_.witness = options_.witness;
+      else out_.warnings.push_back(fmt::format("the witness could not be written to {}", options_.witness));
+    }
+  }
+
+  void give_up(const std::string& reason, const std::string& detail) {
+    out_.verdict = Verdict::Unknown;
+    out_.reason = reason;
+    out_.detail = detail;
+    out_.blame.reset();
+    out_.certificate.clear();
+    out_.witness.clear();
+    if (out_.outputs.empty())   // linking went wrong: all that is known about outputs is what the manifest says
+      for (const manifest::OutputSpec& spec : m_.outputs)
+        if (!manifest::is_glob(spec.key)) out_.outputs.push_back({spec.key, spec.label, Status::Unknown, {}, {}, {}, {}, {}, {}});
+    for (OutputReport& r : out_.outputs) {
+      if (r.status == Status::Unchecked) continue;
+      r.status = Status::Unknown;
+      r.relation.reset();
+      r.blame.reset();
+      r.reason = reason;
+      r.detail = detail;
+    }
+  }
+
+  const manifest::Manifest& m_;
+  const CheckOptions& options_;
+  Clock::time_point start_ = Clock::now();
+  CheckResult out_;
+  link::Problem* problem_ = nullptr;
+  std::vector<std::optional<Placement>> placements_;
+  std::vector<bool> depends_;
+  std::set<size_t> settled_;
+  bool prover_open_ = false;
+  std::string witness_;
+};
+
+}  // namespace
+
+Result<CheckResult> run_check(const manifest::Manifest& manifest, const CheckOptions& options) { return Check(manifest, options).run(); }
+
+}  // namespace shardproof::report

@@ -1,0 +1,87 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// One check from manifest to verdict: link, prove, falsify what was not proved, blame. The command, the Python bindings and the mutants
+// call this and nothing else.
+//
+// No budget, time-out or crash turns into PROVED or REFUTED: whatever goes wrong inside is UNKNOWN with a reason.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "link/problem.h"
+#include "manifest/manifest.h"
+#include "util/result.h"
+
+namespace shardproof::report {
+
+enum class Verdict : uint8_t { Proved, Refuted, Unknown };
+enum class Status : uint8_t { Proved, Refuted, Unknown, Unchecked };
+const char* name(Verdict v);   // "PROVED"
+const char* name(Status s);
+
+// An operator in one of the programs, as a user looks for it.
+struct Site {
+  int rank = link::kSequential;
+  std::string node, op, file;
+  int line = 0;
+};
+
+struct BlameReport {
+  std::optional<Site> sequential;
+  std::vector<Site> distributed;
+  std::string code, kind, explanation, repair;
+};
+
+struct OutputReport {
+  std::string name, label;
+  Status status = Status::Unknown;
+  std::optional<std::string> relation;      // what was proved, in words that can be pasted as `expect`
+  std::string expected;
+  std::vector<std::string> dist;            // per rank, "": none
+  std::string reason, detail;               // UNKNOWN: the contract's word, and a sentence; REFUTED: the values that differ
+  std::optional<BlameReport> blame;
+};
+
+struct Stats {
+  size_t sequential_operators = 0, distributed_operators = 0, nodes = 0;
+  uint64_t local_problems = 0, distinct_local_problems = 0;
+  double read = 0, prove = 0, falsify = 0, total = 0;   // seconds
+  uint64_t peak_bytes = 0;
+};
+
+struct CheckResult {
+  Verdict verdict = Verdict::Unknown;
+  std::string reason, detail;               // UNKNOWN only
+  std::vector<OutputReport> outputs;
+  std::optional<BlameReport> blame;         // of the first wrong output
+  std::vector<std::string> assumptions, warnings;
+  Stats stats;
+  std::string certificate, witness;         // paths of files written, or ""
+  std::shared_ptr<link::Problem> problem;   // null if linking went wrong inside
+};
+
+// What a certificate is about: every checked output, with the placement that was proved.
+struct Proof {
+  size_t output = 0;                        // index in problem.outputs
+  manifest::Placement placement;
+};
+
+struct CheckOptions {
+  double time_limit = 0;                    // seconds for the whole check; 0: none
+  uint64_t memory_limit = 0;                // bytes; 0: none
+  std::string certificate, witness;         // paths to write to; "": none
+  bool falsify = true;
+  bool paranoid = false;                    // evaluate the proved outputs, too
+  uint64_t seed = 1;
+  // Writes the certificate of a PROVED verdict; returns "" or why it could not. Null: no certificates in this build.
+  std::function<std::string(const manifest::Manifest&, link::Problem&, const std::vector<Proof>&, const CheckResult&, const std::string& path)> write_certificate;
+  std::function<void(const std::string&)> progress;   // short sentences for people; may be null
+};
+
+// A Diagnostic is the user's to mend (exit code 2). Everything else is a verdict.
+Result<CheckResult> run_check(const manifest::Manifest& manifest, const CheckOptions& options);
+
+}  // namespace shardproof::report
