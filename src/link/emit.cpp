@@ -325,7 +325,7 @@ void Linker::emit_until(size_t r, ir::NodeId stop) {
     bool message = is_message(node.op);
     if (!message && !is_collective(node.op)) {
       // Before partitioning, what does not depend on the rank is computed once.
-      if (global_ && r > 0 && node.op != ir::Op::RankId && node.op != ir::Op::Random && node.op != ir::Op::Uninit && map_[0][id] != ir::kNoNode) {
+      if (global_ && r > 0 && node.op != ir::Op::GlobalToLocal && node.op != ir::Op::RankId && node.op != ir::Op::Random && node.op != ir::Op::Uninit && map_[0][id] != ir::kNoNode) {
         bool same = std::all_of(node.in.begin(), node.in.end(), [&](ir::NodeId x) { return map[x] == map_[0][x]; });
         if (same) {
           map[id] = map_[0][id];
