@@ -103,15 +103,19 @@ Evaluator& Runs::reading(Number number, slong bits, Literals literals, uint64_t 
 
 // The difference must keep its direction and about its size when literals move inside their last place, alike on both sides. Midpoints of doubles
 // are enough to see that: the rigorous part has been done with one reading.
-bool Runs::stands_in_other_readings(Pair pair, const Comparison& found) {
+bool Runs::stands_in_other_readings(Pair pair, const Comparison& found, slong bits) {
   if (!literals_matter_ || found.undefined) return true;
   double low = found.gap, high = found.gap;
   for (int k = 0; k < kReadings; ++k) {
-    Evaluator& e = reading(Number::Interval, 0, k == 0 ? Literals::Exact : k == 1 ? Literals::Closed : Literals::Perturbed, static_cast<uint64_t>(k));
-    e.run({pair.first, pair.second});
-    const Value *s = e.get(pair.first), *d = e.get(pair.second);
-    if (!s || !d) return false;
-    const auto [x, y] = at_index(*s, *d, found.index, found.imaginary);
+    const Literals literals = k == 0 ? Literals::Exact : k == 1 ? Literals::Closed : Literals::Perturbed;
+    const auto middles = [&](Number number) -> std::pair<Interval, Interval> {
+      Evaluator& e = reading(number, bits, literals, static_cast<uint64_t>(k));
+      e.run({pair.first, pair.second});
+      const Value *s = e.get(pair.first), *d = e.get(pair.second);
+      return s && d ? at_index(*s, *d, found.index, found.imaginary) : std::pair(kUndecided, kUndecided);
+    };
+    auto [x, y] = middles(Number::Interval);
+    if ((!is_real(x) || !is_real(y)) && bits > 0) std::tie(x, y) = middles(Number::Ball);
     if (!is_real(x) || !is_real(y)) return false;
     low = std::min(low, x.m - y.m);
     high = std::max(high, x.m - y.m);
@@ -130,7 +134,7 @@ Comparison Runs::confirm(Pair pair, const Comparison& suspect, std::string* how)
   const char* readings = literals_matter_ ? ", literals moved within their rounding" : "";
   if (literals_matter_) {  // their width alone may have hidden it
     const auto c = attempt(Number::Interval, 0);
-    if (c && c->kind == Comparison::Kind::Differs && stands_in_other_readings(pair, *c)) {
+    if (c && c->kind == Comparison::Kind::Differs && stands_in_other_readings(pair, *c, 0)) {
       *how = fmt::format("intervals of doubles{}", readings);
       return *c;
     }
@@ -145,7 +149,7 @@ Comparison Runs::confirm(Pair pair, const Comparison& suspect, std::string* how)
     const auto c = attempt(Number::Ball, bits);
     if (!c) break;  // budget
     if (c->kind == Comparison::Kind::Differs) {
-      if (!stands_in_other_readings(pair, *c)) return suspect;
+      if (!stands_in_other_readings(pair, *c, bits)) return suspect;
       *how = fmt::format("balls of {} bits{}", bits, readings);
       return *c;
     }

@@ -50,7 +50,7 @@ class Runs {
  private:
   Evaluator& reading(Number number, slong bits, Literals literals, uint64_t seed);
   Config base() const;
-  bool stands_in_other_readings(Pair pair, const Comparison& found);
+  bool stands_in_other_readings(Pair pair, const Comparison& found, slong bits);
   const link::Problem& problem_;
   std::shared_ptr<const Inputs> inputs_;
   Options options_;
