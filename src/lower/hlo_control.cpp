@@ -24,10 +24,9 @@ constexpr int64_t kMaxRounds = 4096;
 
 bool is_identity_target(std::string_view target) {
   static const std::set<std::string_view> names{
-      "Sharding", "xla.sdy.FuncResultSharding", "xla.sdy.PropagationBarrier", "xla.sdy.ShardingGroup", "sdy_testonly",
-      "MoveToHost", "MoveToDevice", "PinToDevice", "PinToDeviceSram", "annotate_device_placement", "AllocateBufferMarker",
-      "LayoutConstraint", "AwsNeuronTransferWithStaticRing", "pin", "Pin", "Unpin", "tpu_annotate", "X64Marker", "BoundaryMarker",
-      "mhlo.optimization_barrier", "inspect_sharding", "InspectSharding"};
+      "Sharding", "xla.sdy.FuncResultSharding", "xla.sdy.PropagationBarrier",
+      "MoveToHost", "MoveToDevice", "PinToDevice", "PinToDeviceSram", "annotate_device_placement", "LayoutConstraint",
+      "AwsNeuronTransferWithStaticRing"};
   return names.count(target) != 0;
 }
 

@@ -48,7 +48,10 @@ bool parse_labels(std::string_view text, char first, char feature, Labels& out) 
 NodeId HloLowering::pad_for_windows(NodeId x, NodeId value, const std::vector<WindowDim>& window) {
   std::vector<int64_t> low, high, interior;
   for (const WindowDim& w : window) {
-    need(w.size > 0 && w.stride > 0 && w.base_dilation > 0 && w.window_dilation > 0 && w.size < kMaxWindow, "has a window out of range");
+    need(w.size > 0 && w.stride > 0 && w.base_dilation > 0 && w.window_dilation > 0, "has a window that is not positive");
+    for (int64_t v : {w.size, w.stride, w.base_dilation, w.window_dilation, w.pad_low, w.pad_high}) {
+      need(v < kMaxWindow && v > -kMaxWindow, "has a window out of range");
+    }
     low.push_back(w.pad_low);
     high.push_back(w.pad_high);
     interior.push_back(w.base_dilation - 1);

@@ -56,6 +56,17 @@ void for_each_leaf(const Value& value, const std::function<void(const Value&)>& 
   }
 }
 
+// Kernels of libraries that may look at other ranks' data; one too many costs a proof, one too few a wrong one.
+bool names_communication(std::string target) {
+  for (char& ch : target) ch = ch == '_' || ch == '-' || ch == ' ' ? '.' : static_cast<char>(std::tolower(static_cast<unsigned char>(ch)));
+  std::erase(target, '.');
+  for (const char* word : {"allreduce", "allgather", "reducescatter", "alltoall", "collective", "nccl", "rccl", "mpi", "ppermute", "broadcastrank",
+                           "send", "recv", "remote", "callback", "random", "rng"}) {
+    if (target.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
 std::string type_text(const hlo::Type& type) {
   std::string out;
   for_each_leaf(type, [&](const hlo::Type& t) { out += fmt::format("{}[{}];", ir::name(t.dtype), fmt::join(t.shape, ",")); });
@@ -283,7 +294,8 @@ Value HloLowering::opaque(const Call& c, const std::string& reason) {
   for_each_leaf(c.ins.type, [&](const hlo::Type& t) {
     if (t.dtype != ir::DType::Token && t.dtype != ir::DType::Invalid) results.emplace_back(t.dtype, t.shape);
   });
-  bool unique = has_effect(normal_opcode(c.ins.opcode)) || other_attribute(c.ins, "custom_call_has_side_effect") == "true";
+  bool unique = has_effect(normal_opcode(c.ins.opcode)) || other_attribute(c.ins, "custom_call_has_side_effect") == "true" ||
+                names_communication(c.ins.custom_call_target);
   for (uint32_t k : c.ins.called) unique = unique || has_effects(k);
   std::string attrs = attribute_text(c.ins);
   for (size_t k = 0; k < c.ins.operands.size(); ++k) {  // the core knows one 8-bit float

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "lower/hlo_internal.h"
 
@@ -16,6 +17,7 @@ using ir::Shape;
 namespace {
 
 constexpr int64_t kMaxConstant = int64_t{1} << 26;
+constexpr int64_t kMaxPadding = int64_t{1} << 40;
 
 std::vector<int64_t> count(size_t n) {
   std::vector<int64_t> out(n);
@@ -240,6 +242,9 @@ Value HloLowering::pad(const Call& c) {
   std::vector<int64_t> interior = c.ins.pad_interior;
   if (interior.empty()) interior.assign(r, 0);
   need(c.ins.pad_low.size() == r && c.ins.pad_high.size() == r && interior.size() == r, "has padding of another rank");
+  for (const auto* list : {&c.ins.pad_low, &c.ins.pad_high, &std::as_const(interior)}) {
+    for (int64_t v : *list) need(v < kMaxPadding && v > -kMaxPadding, "has padding out of range");
+  }
   const ir::Literal *v = literal(x), *w = literal(value);
   if (v && w && *v == *w) return Value::of(b.constant(*v, b.dtype(x), result_type(c).shape));
   return Value::of(b.pad(x, value, c.ins.pad_low, c.ins.pad_high, interior));
@@ -323,6 +328,9 @@ Value HloLowering::dynamic_form(const Call& c) {
   if (opcode == "dynamic-pad") {
     read(2);
     need(lists.size() == 3, "needs an operand, a value and three lists");
+    for (const auto& list : lists) {
+      for (int64_t v : list) need(v < kMaxPadding && v > -kMaxPadding, "has padding out of range");
+    }
     return Value::of(b.pad(node(c, 0), node(c, 1), lists[0], lists[1], lists[2]));
   }
   if (opcode == "real-dynamic-slice") {

@@ -3,6 +3,7 @@
 // pairs, per-rank regions, loops that cannot be unrolled, unknown operators, contradictions.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "dense_eval.h"
@@ -266,6 +267,81 @@ TEST_CASE("bitcasts between layouts are transposes of the order in memory") {
   const auto q = lowered(module_of("  p = f32[2,3]{1,0} parameter(0)\n  ROOT r = f32[3,2]{1,0} bitcast(p)\n"));
   const auto w = test::evaluate(q.graph, {{q.inputs[0].node, floats({2, 3}, {1, 2, 3, 4, 5, 6})}});
   CHECK(w[q.outputs[0].node].f == std::vector<double>{1, 2, 3, 4, 5, 6});
+}
+
+// What a module of float inputs computes, as numbers.
+std::vector<std::vector<double>> run(const frontend::Program& p, const std::vector<std::vector<double>>& values) {
+  std::map<ir::NodeId, test::Tensor> in;
+  for (size_t k = 0; k < values.size(); ++k) in[p.inputs.at(k).node] = floats(p.graph[p.inputs[k].node].shape, values[k]);
+  const auto v = test::evaluate(p.graph, in);
+  std::vector<std::vector<double>> out;
+  for (const auto& o : p.outputs) {
+    out.push_back(v[o.node].f);
+    for (int64_t k : v[o.node].i) out.back().push_back(static_cast<double>(k));
+  }
+  return out;
+}
+
+void near(const std::vector<double>& got, const std::vector<double>& expected) {
+  REQUIRE(got.size() == expected.size());
+  for (size_t k = 0; k < got.size(); ++k) CHECK(got[k] == doctest::Approx(expected[k]).epsilon(1e-6));
+}
+
+TEST_CASE("operators that JAX does not write") {
+  SUBCASE("map") {
+    const std::string region = "f {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  c = f32[] constant(2)\n  d = f32[] multiply(a, c)\n"
+                               "  e = pred[] compare(d, b), direction=GT\n  ROOT g = f32[] select(e, d, b)\n}\n\n";
+    const auto p = lowered(module_of("  p = f32[3] parameter(0)\n  q = f32[3] parameter(1)\n  ROOT r = f32[3] map(p, q), dimensions={0}, to_apply=f\n", "", region));
+    near(run(p, {{1, 2, 3}, {5, 3, 1}})[0], {5, 4, 6});
+  }
+  SUBCASE("topk") {
+    const auto p = lowered(module_of("  p = f32[5] parameter(0)\n  ROOT r = (f32[2], s32[2]) topk(p), k=2, largest=true\n"));
+    const auto out = run(p, {{1, 7, 3, 7, 2}});
+    near(out[0], {7, 7});
+    near(out[1], {1, 3});
+  }
+  SUBCASE("batch normalisation") {
+    const std::string operands = "  x = f32[4,2] parameter(0)\n  scale = f32[2] parameter(1)\n  offset = f32[2] parameter(2)\n";
+    const auto p = lowered(module_of(operands + "  ROOT r = (f32[4,2], f32[2], f32[2]) batch-norm-training(x, scale, offset), epsilon=0.25, feature_index=1\n"));
+    const auto out = run(p, {{1, 10, 2, 20, 3, 30, 6, 20}, {2, 1}, {0, 5}});
+    near(out[1], {3, 20});
+    near(out[2], {3.5, 50});
+    near({out[0][0], out[0][3]}, {(1 - 3) / std::sqrt(3.75) * 2, 5});
+    const auto q = lowered(module_of(operands + "  mean = f32[2] parameter(3)\n  var = f32[2] parameter(4)\n"
+                                     "  ROOT r = f32[4,2] batch-norm-inference(x, scale, offset, mean, var), epsilon=0.25, feature_index=1\n"));
+    near({run(q, {{1, 10, 2, 20, 3, 30, 6, 20}, {2, 1}, {0, 5}, {3, 20}, {3.75, 24.75}})[0][1]}, {(10 - 20) / 5.0 + 5});
+    const auto g = lowered(module_of("  x = f32[2,1] parameter(0)\n  scale = f32[1] parameter(1)\n  mean = f32[1] parameter(2)\n  var = f32[1] parameter(3)\n"
+                                     "  dy = f32[2,1] parameter(4)\n  ROOT r = (f32[2,1], f32[1], f32[1]) batch-norm-grad(x, scale, mean, var, dy), epsilon=0, feature_index=1\n"));
+    const auto grad = run(g, {{1, 3}, {2}, {2}, {1}, {5, 1}});
+    near(grad[0], {0, 0});  // two samples: the normalised values are -1 and 1 whatever the input
+    near(grad[1], {-4});
+    near(grad[2], {6});
+  }
+  SUBCASE("conditional by index, out of range included") {
+    const std::string branches = "b0 {\n  ROOT a = f32[] parameter(0)\n}\n\nb1 {\n  a.1 = f32[] parameter(0)\n  ROOT n = f32[] negate(a.1)\n}\n\n";
+    const auto p = lowered(module_of("  i = s32[] parameter(0)\n  x = f32[] parameter(1)\n  ROOT r = f32[] conditional(i, x, x), branch_computations={b0, b1}\n", "", branches));
+    for (const auto& [index, expected] : std::map<int64_t, double>{{0, 3}, {1, -3}, {2, -3}, {-1, -3}}) {
+      const auto v = test::evaluate(p.graph, {{p.inputs[0].node, {ir::DType::I32, {}, {}, {index}}}, {p.inputs[1].node, floats({}, {3})}});
+      CHECK(v[p.outputs[0].node].f[0] == expected);
+    }
+  }
+  SUBCASE("the norm of Neuron") {
+    const auto p = lowered(module_of("  x = f32[2,3] parameter(0)\n  w = f32[2] parameter(1)\n  e = f32[] parameter(2)\n"
+                                     "  ROOT r = f32[2,3] custom-call(x, w, e), custom_call_target=\"AwsNeuronRmsNorm\", backend_config=\"0\"\n"));
+    near(run(p, {{1, 2, 3, 1, 4, 5}, {1, 10}, {0}})[0], {1, 2 / std::sqrt(10), 3 / std::sqrt(17), 10, 40 / std::sqrt(10), 50 / std::sqrt(17)});
+  }
+  SUBCASE("an outer product, and a broadcast that transposes") {
+    const auto p = lowered(module_of("  a = f32[2] parameter(0)\n  b = f32[3] parameter(1)\n  d = f32[2,3] dot(a, b)\n  ROOT r = f32[3,2] broadcast(d), dimensions={1,0}\n"));
+    near(run(p, {{1, 2}, {3, 4, 5}})[0], {3, 6, 4, 8, 5, 10});
+  }
+}
+
+TEST_CASE("conditionals whose branches communicate are not selected from") {
+  const std::string branches = "b0 {\n  a = f32[] parameter(0)\n  ROOT s = f32[] all-reduce(a), replica_groups={{0,1}}, to_apply=add\n}\n\n"
+                               "b1 {\n  ROOT a.1 = f32[] parameter(0)\n}\n\n";
+  const auto p = lowered(module_of("  i = pred[] parameter(0)\n  x = f32[] parameter(1)\n  ROOT r = f32[] conditional(i, x, x), true_computation=b0, false_computation=b1\n", "", branches));
+  REQUIRE(p.unsupported.size() == 1);
+  for (const ir::Node& n : p.graph.nodes) CHECK(n.op != Op::AllReduce);
 }
 
 TEST_CASE("roundings to 8 bits stay apart by their format") {
