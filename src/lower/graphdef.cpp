@@ -83,6 +83,13 @@ void Lowering::inputs() {
     const Attr* c = y->find("index");
     return (a ? a->i : 0) < (c ? c->i : 0);
   });
+  // A variable's shape stands on the nodes that read it, if anywhere.
+  std::unordered_map<std::string, graphdef::Shape> read_shapes;
+  for (const Node& n : module_.main.nodes) {
+    const Attr* list = n.find("_output_shapes");
+    if (n.op == "ReadVariableOp" && n.inputs.size() == 1 && list && list->kind == Attr::Kind::List && list->list.size() == 1 && list->list[0].shape.known)
+      read_shapes.emplace(module_.main.nodes[n.inputs[0].node].name, list->list[0].shape);
+  }
   // Who reads a value as data? Placeholders that only say keys of collectives are no inputs.
   std::unordered_set<std::string> data, keys;
   for (const Node& n : module_.main.nodes)
@@ -103,6 +110,7 @@ void Lowering::inputs() {
       v.name = n->name;
       v.input = index;
       v.shape = stated_shape(*n);
+      if (auto it = read_shapes.find(n->name); !v.shape.known && it != read_shapes.end()) v.shape = it->second;
       value.variable = static_cast<int>(variables_.size());
       variables_.push_back(std::move(v));
     } else if (key || type.kind != Type::Kind::Tensor) {
@@ -144,10 +152,6 @@ NodeId Lowering::read(int variable, DType t, const Node& node) {
   access(variable, false);
   if (v.current != ir::kNoNode) return v.current;
   graphdef::Shape shape = v.shape;
-  if (!shape.known) {
-    const Attr* list = node.find("_output_shapes");
-    if (list && list->kind == Attr::Kind::List && list->list.size() == 1) shape = list->list[0].shape;
-  }
   auto hint = shapes_.find(v.name);
   if (!shape.known && hint != shapes_.end()) shape.known = true, shape.dims = hint->second;
   if (!shape.known)
@@ -333,9 +337,20 @@ void Lowering::outputs(const Frame& frame) {
     const Attr* c = body.nodes[y].find("index");
     return (a ? a->i : 0) < (c ? c->i : 0);
   });
-  // The results of a ConcreteFunction are Identity nodes that nobody reads. A collective or an assignment may be unread too: it runs for
-  // its effect. Without such Identity nodes every value that nobody reads is a result.
-  std::vector<uint32_t>& chosen = !returned.empty() ? returned : !identities.empty() ? identities : sinks;
+  // A ConcreteFunction ends with one Identity node a result, which nobody reads; behind them only a NoOp may stand. An unread Identity
+  // before that run is a leftover of tracing (custom gradients leave some). Where results wait for effects, all of them do.
+  std::vector<uint32_t> run;
+  for (uint32_t k = static_cast<uint32_t>(body.nodes.size()); k-- > 0;) {
+    if (body.nodes[k].op == "NoOp") continue;
+    if (!std::binary_search(identities.begin(), identities.end(), k)) break;
+    run.push_back(k);
+  }
+  std::reverse(run.begin(), run.end());
+  auto waits = [&](uint32_t k) { return !body.nodes[k].control.empty(); };
+  if (std::any_of(run.begin(), run.end(), waits)) run.erase(std::remove_if(run.begin(), run.end(), [&](uint32_t k) { return !waits(k); }), run.end());
+  // Other graphs: the unread Identity nodes, wherever they stand, else every value that nobody reads. A collective or an assignment may be
+  // unread too: it runs for its effect.
+  std::vector<uint32_t>& chosen = !returned.empty() ? returned : !run.empty() ? run : !identities.empty() ? identities : sinks;
   for (uint32_t k : chosen) {
     const Values& results = frame.results[k];
     for (size_t j = 0; j < results.size(); ++j) {
@@ -345,9 +360,10 @@ void Lowering::outputs(const Frame& frame) {
       program_.outputs.push_back(std::move(out));
     }
   }
-  if (returned.empty() && !identities.empty())
-    for (uint32_t k : sinks)
-      if (frame.results[k][0].id != ir::kNoNode) program_.notes.push_back(fmt::format("nobody reads '{}' ({}): it is not taken for a result, since the graph has unread Identity nodes", body.nodes[k].name, body.nodes[k].op));
+  for (const std::vector<uint32_t>* list : {&identities, &sinks})
+    for (uint32_t k : *list)
+      if (std::find(chosen.begin(), chosen.end(), k) == chosen.end() && frame.results[k][0].id != ir::kNoNode)
+        program_.notes.push_back(fmt::format("'{}' ({}), which nobody reads, is not taken for a result", body.nodes[k].name, body.nodes[k].op));
   for (const Variable& v : variables_) {
     if (v.current == v.first) continue;
     frontend::Output out;

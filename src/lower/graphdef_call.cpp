@@ -105,7 +105,7 @@ Shape Call::joint(std::initializer_list<NodeId> xs) const {
   return out;
 }
 
-NodeId Call::fit(NodeId x, const Shape& s) const { return b.shape(x) == s ? x : b.broadcast_trailing(x, s); }
+NodeId Call::fit(NodeId x, Shape s) const { return b.shape(x) == s ? x : b.broadcast_trailing(x, std::move(s)); }
 
 NodeId Call::binary(Fn fn, NodeId x, NodeId y) const {
   if (b.dtype(x) != b.dtype(y)) throw Unsupported{"operands of different types"};

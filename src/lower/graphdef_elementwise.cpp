@@ -89,7 +89,7 @@ Values select_v2(Call& c) { return {c.select(c.t(0), c.t(1), c.t(2))}; }
 // Select: a vector condition chooses rows, else all three have one shape (or the condition is a number).
 Values select_v1(Call& c) {
   NodeId cond = c.t(0);
-  const Shape& s = c.shape(1);
+  const Shape s = c.shape(1);
   if (s != c.shape(2)) throw Unsupported{"branches of different shapes"};
   if (c.shape(0).size() == 1 && s.size() > 1 && c.shape(0)[0] == s[0]) cond = c.b.broadcast(cond, s, {0});
   else if (!c.shape(0).empty() && c.shape(0) != s) throw Unsupported{"a condition of another shape"};

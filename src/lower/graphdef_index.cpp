@@ -58,10 +58,11 @@ Values gather_nd(Call& c) {
   std::vector<NodeId> idx = columns(c, c.t(1));
   int64_t parts = static_cast<int64_t>(idx.size());
   if (parts == 0 || parts > c.rank(0)) throw Unsupported{"an index of another length than the tensor has dimensions"};
-  Shape result(c.shape(1).begin(), c.shape(1).end() - 1);
+  Shape result = c.shape(1), data = c.shape(0);
+  result.pop_back();
   Ints dims, index_dims;
   address(c.rank(0), parts, static_cast<int64_t>(result.size()), &dims, &index_dims);
-  result.insert(result.end(), c.shape(0).begin() + parts, c.shape(0).end());
+  result.insert(result.end(), data.begin() + parts, data.end());
   return {c.b.take(c.t(0), idx, dims, index_dims, result, ir::IndexMode::Strict)};
 }
 
@@ -95,8 +96,8 @@ Values unsorted_segment_sum(Call& c) {
   if (n < 0 || r > c.rank(0)) throw Unsupported{"segment ids of a higher rank than the data"};
   for (int64_t k = 0; k < r; ++k)
     if (c.shape(0)[at(k)] != c.shape(1)[at(k)]) throw Unsupported{"segment ids of another size than the data"};
-  Shape s{n};
-  s.insert(s.end(), c.shape(0).begin() + r, c.shape(0).end());
+  Shape s{n}, data = c.shape(0);
+  s.insert(s.end(), data.begin() + r, data.end());
   Ints dims, index_dims;
   address(static_cast<int64_t>(s.size()), 1, r, &dims, &index_dims);
   return {c.b.scatter(zeros(c, s, c.dtype(0)), c.t(0), {c.t(1)}, dims, index_dims, Fn::Add, false, ir::IndexMode::Fill)};

@@ -60,7 +60,7 @@ struct Call {
 
   size_t count() const { return in.size(); }
   NodeId t(size_t k) const;                                // input k as a tensor
-  const Shape& shape(size_t k) const { return b.shape(t(k)); }
+  Shape shape(size_t k) const { return b.shape(t(k)); }    // a copy: new nodes move the old ones
   DType dtype(size_t k) const { return b.dtype(t(k)); }
   int64_t rank(size_t k) const { return b.rank(t(k)); }
   Ints ints(size_t k) const;                               // values of an integer input that is known; else Unsupported
@@ -82,7 +82,7 @@ struct Call {
   NodeId binary(Fn fn, NodeId x, NodeId y) const;          // with NumPy broadcasting
   NodeId compare(Fn fn, NodeId x, NodeId y) const;
   NodeId select(NodeId c, NodeId x, NodeId y) const;
-  NodeId fit(NodeId x, const Shape& s) const;              // broadcast to s
+  NodeId fit(NodeId x, Shape s) const;                     // broadcast to s (by value: see shape)
   Shape joint(std::initializer_list<NodeId> xs) const;     // the broadcast shape
   NodeId list(const Ints& values, DType t) const;          // a vector of integers
 };

@@ -113,7 +113,7 @@ Values expand_dims(Call& c) {
 Values squeeze(Call& c) {
   Ints dims = c.attr_ints("squeeze_dims");
   if (dims.empty()) dims = c.attr_ints("axis");
-  const Shape& from = c.shape(0);
+  const Shape from = c.shape(0);
   std::vector<char> drop(from.size(), dims.empty());
   for (int64_t d : dims) {
     if (d < -c.rank(0) || d >= c.rank(0)) throw Unsupported{"an axis out of range"};

@@ -112,6 +112,8 @@ double float_fn(Fn fn, const std::vector<double>& v) {
     }
     case Fn::Sub: return x - v[1];
     case Fn::Div: return x / v[1];
+    case Fn::FloorDiv: return std::floor(x / v[1]);
+    case Fn::Mod: return x - v[1] * std::floor(x / v[1]);
     case Fn::Neg: return -x;
     case Fn::Abs: return std::fabs(x);
     case Fn::Sign: return x > 0 ? 1 : x < 0 ? -1 : 0;
@@ -175,6 +177,8 @@ int64_t integer_fn(Fn fn, const std::vector<int64_t>& v, DType t) {
     case Fn::Neg: return wrap(static_cast<int64_t>(0 - u(0)), t);
     case Fn::Abs: return sign && x < 0 ? -x : x;
     case Fn::Sign: return sign ? (x > 0) - (x < 0) : x != 0;
+    case Fn::FloorDiv: return x / v[1] - (x % v[1] != 0 && (x < 0) != (v[1] < 0) ? 1 : 0);
+    case Fn::Mod: return x % v[1] + (x % v[1] != 0 && (x < 0) != (v[1] < 0) ? v[1] : 0);
     case Fn::Div: return sign ? x / v[1] : static_cast<int64_t>(u(0) / u(1));
     case Fn::Rem: return sign ? x % v[1] : static_cast<int64_t>(u(0) % u(1));
     case Fn::Shl: return u(1) >= static_cast<uint64_t>(bits) ? 0 : wrap(static_cast<int64_t>(u(0) << u(1)), t);
