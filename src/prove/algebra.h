@@ -121,6 +121,7 @@ class Algebra {
   bool combine_factors(Term& t, const Ext& ctx);                // false: the term is 0
   std::optional<Poly> try_join(const Term& x, const Term& y, const Ext& ctx);
   std::optional<Poly> extend_red(const Term& common, const Factor& red, const std::vector<Factor>& rest, const Ext& ctx);
+  std::optional<Poly> roll_sums(const Term& common, const Factor& x, const Factor& y, const Ext& ctx);
   std::optional<Poly> roll_pair(const Term& common, const std::vector<Factor>& x, const std::vector<Factor>& y, const Ext& ctx);
   std::pair<Term, Ext> open_red(const Factor& red, const Ext& ctx) const;   // body over ctx + bound variables (ranges from 0)
   Poly arg_at(const Node& n, const Factor& f, size_t arg, const Ext& ctx);  // an argument of a factor's node, in ctx

@@ -1,12 +1,13 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Interning: a node's definition over some context -> its canonical definition and the place where the context reads it.
 //
-// Idea. The rows of all accesses are affine forms over the context's variables. Two variables belong together if a row has both.
-//  A. A group whose rows are all multiples of one form u (always so for a single variable): u becomes the node's variable (L-1).
-//  B. Otherwise every variable stays, shifted by its own rows.
-// The range of a variable is the largest on which every access stays in bounds (L-2); its origin is the low end of that range.
-// Bound variables (of a sum) are shifted in the same way, but never scaled, and their box is kept beside the body ("kernel").
-// Cost: linear in the number of rows times variables.
+// Idea: most general form. Every row (affine form) by which the definition reads a dimension becomes a variable of the node that walks
+// the whole dimension (L-1); equal rows of equally long dimensions share one, constants included. So f(x[b, s + 8], w[3]) on a rank and
+// f(X[b, s], W[i]) on a whole tensor are one node f(x[u, v], w[t]), read at different places.
+// Rows with bound variables (of a sum) keep those as they are: the free part of the row, in units of its step, becomes a variable; a
+// bound variable is shifted such that it starts where all its rows are in bounds, and its box is kept beside the body ("kernel"), so
+// that pieces of one sum are told by their boxes (L-2).
+// Cost: linear in rows times variables.
 #include <algorithm>
 #include <numeric>
 
@@ -44,7 +45,6 @@ class Canonicalizer {
 
   Factor run() {
     collect();
-    group();
     solve();
     order();
     return build();
@@ -79,324 +79,190 @@ class Canonicalizer {
     std::stable_sort(rows_.begin(), rows_.end(), [](const RowRef& x, const RowRef& y) { return x.signature < y.signature; });
   }
 
-  int find(int v) {
-    while (parent_[v] != v) v = parent_[v] = parent_[parent_[v]];
-    return v;
-  }
-
-  void group() {
-    parent_.resize(total_);
-    std::iota(parent_.begin(), parent_.end(), 0);
-    used_.assign(total_, false);
-    for (const RowRef& r : rows_) {
-      int first = -1;
-      for (int v = 0; v < total_; ++v) {
-        if (r.coefs[v] == 0) continue;
-        used_[v] = true;
-        if (first < 0) {
-          first = v;
-        } else {
-          parent_[find(v)] = find(first);
-        }
-      }
-    }
-  }
-
+  // A new variable: free ones are affine forms of the context's variables, bound ones shifted old ones.
   struct NewVar {
     bool bound = false;
-    std::vector<int64_t> def;   // over old variables (total_) + constant
+    std::vector<int64_t> def;   // free: over the context's variables + constant
     int64_t extent = kUnbounded;
+    int64_t dimension = 0;      // free: extent of the dimension that it walks in (variables of one form and dimension are one)
+    int64_t shift = 0;          // bound: u = v + shift
     int64_t lo = 0, hi = 0;     // bound: box
     uint64_t color = 0;
   };
-
-  // The row's constant and coefficients after the change of variables are computed in build() from these:
-  //   merged group: row = q * u + c, q = row[pivot] / form[pivot]
-  //   single:       u = scale * v + shift
-  struct VarInfo {
-    int new_var = -1;
-    bool merged = false, pivot = false;
-    int64_t scale = 1, shift = 0, form = 0;
+  // How a row reads the new variables: step * var + (bound and inner part) + rest.
+  struct RowPlan {
+    int var = -1;
+    int64_t step = 0, rest = 0;
   };
 
-  void solve() {
-    info_.assign(total_, {});
-    for (int root = 0; root < total_; ++root) {
-      if (find(root) != root || !used_[root]) continue;
-      std::vector<int> members;
-      int bound_members = 0;
-      for (int v = 0; v < total_; ++v) {
-        if (used_[v] && find(v) == root) {
-          members.push_back(v);
-          bound_members += v >= free_;
-        }
-      }
-      std::vector<const RowRef*> rows;
-      bool inner = false;
-      for (const RowRef& r : rows_) {
-        for (int v : members) {
-          if (r.coefs[v] != 0) {
-            rows.push_back(&r);
-            inner |= r.has_inner;
-            break;
-          }
-        }
-      }
-      if (bound_members == 0 && !inner && merge(members, rows)) continue;
-      if (bound_members == 1 && members.size() == 1 && !inner) {
-        single(members[0], rows, false);
-        continue;
-      }
-      separate(members, rows);
+  int64_t bound_coef(const RowRef& r, int k) const { return r.coefs[free_ + k]; }
+  bool has_bound(const RowRef& r) const {
+    for (int k = 0; k < bound_; ++k) {
+      if (bound_coef(r, k) != 0) return true;
     }
+    return false;
   }
 
-  // Range of w over which every row q*w + c stays inside its dimension; false if some row is unbounded only.
-  static bool range_of(const std::vector<std::pair<int64_t, const RowRef*>>& qs, int64_t& lo, int64_t& hi) {
-    bool any = false;
-    lo = kNegInf;
-    hi = kPosInf;
-    for (const auto& [q, r] : qs) {
-      if (r->extent == kUnbounded) continue;
-      any = true;
-      const int64_t c = r->coefs[r->width - 1];
-      // 0 <= q*w + c <= n-1
-      const int64_t a = q > 0 ? ceil_div(-c, q) : ceil_div(r->extent - 1 - c, q);
-      const int64_t b = q > 0 ? floor_div(r->extent - 1 - c, q) : floor_div(-c, q);
-      lo = std::max(lo, a);
-      hi = std::min(hi, b);
+  int free_var(std::vector<int64_t> def, int64_t extent, int64_t dimension) {
+    for (size_t i = 0; i < vars_.size(); ++i) {
+      if (!vars_[i].bound && vars_[i].dimension == dimension && vars_[i].extent == extent && vars_[i].def == def) return static_cast<int>(i);
     }
-    return any;
-  }
-
-  bool merge(const std::vector<int>& members, const std::vector<const RowRef*>& rows) {
-    // All rows multiples of one primitive form?
-    const RowRef* first = rows[0];
-    int64_t g = 0;
-    for (int v : members) g = std::gcd(g, first->coefs[v]);
-    std::vector<int64_t> form;
-    for (int v : members) form.push_back(first->coefs[v] / g);
-    if (form[0] == 0) {
-      // the pivot is the first member with a non-zero coefficient
-    }
-    size_t pivot = 0;
-    while (form[pivot] == 0) ++pivot;
-    std::vector<std::pair<int64_t, const RowRef*>> qs;
-    int64_t all = 0;
-    for (const RowRef* r : rows) {
-      if (r->coefs[members[pivot]] % form[pivot] != 0) return false;
-      const int64_t q = r->coefs[members[pivot]] / form[pivot];
-      if (q == 0) return false;
-      for (size_t k = 0; k < members.size(); ++k) {
-        if (r->coefs[members[k]] != q * form[k]) return false;
-      }
-      qs.emplace_back(q, r);
-      all = std::gcd(all, q);
-    }
-    // u = all * form (so that the rows are primitive in u); sign such that the first row is positive.
-    const int64_t s = qs[0].first > 0 ? all : -all;
-    for (auto& [q, r] : qs) q /= s;
     NewVar u;
-    int64_t lo = 0, hi = 0, shift = 0;
-    if (range_of(qs, lo, hi)) {
-      shift = -lo;
-      u.extent = hi - lo + 1;
-    } else {
-      // Only unbounded rows: the first row's constant is absorbed as far as it goes.
-      shift = floor_div(qs[0].second->coefs[qs[0].second->width - 1], qs[0].first);
-    }
-    u.def.assign(total_ + 1, 0);
-    for (size_t k = 0; k < members.size(); ++k) u.def[members[k]] = mul_checked(form[k], s);
-    u.def[total_] = shift;
-    const int id = static_cast<int>(vars_.size());
-    for (size_t k = 0; k < members.size(); ++k) {
-      VarInfo& i = info_[members[k]];
-      i.new_var = id;
-      i.merged = true;
-      i.pivot = k == pivot;
-      i.form = mul_checked(form[k], s);
-      i.shift = shift;
-    }
+    u.def = std::move(def);
+    u.extent = extent;
+    u.dimension = dimension;
     vars_.push_back(std::move(u));
-    return true;
+    return static_cast<int>(vars_.size() - 1);
   }
 
-  // One variable, alone in all its rows; never scaled.
-  void single(int v, const std::vector<const RowRef*>& rows, bool shared) {
-    std::vector<std::pair<int64_t, const RowRef*>> qs;
-    for (const RowRef* r : rows) {
-      int count = 0;
-      for (int w = 0; w < total_; ++w) count += r->coefs[w] != 0;
-      if (r->coefs[v] != 0 && count == 1 && !r->has_inner) qs.emplace_back(r->coefs[v], r);
-    }
-    int64_t sign = 1;
-    if (!qs.empty() && qs[0].first < 0) sign = -1;
-    for (auto& [q, r] : qs) q *= sign;
-    NewVar u;
-    u.bound = v >= free_;
-    int64_t lo = 0, hi = 0, shift = 0;
-    bool limited = !qs.empty() && range_of(qs, lo, hi);
-    if (shared && sign > 0) {
-      int64_t a = 0, b = 0;
-      if (radix(v, rows, a, b)) {
-        lo = limited ? std::max(lo, a) : a;
-        hi = limited ? std::min(hi, b) : b;
-        limited = true;
-      }
-    }
-    if (limited) {
-      shift = -lo;
-      u.extent = hi - lo + 1;
-    } else if (!shared && !qs.empty()) {
-      shift = floor_div(qs[0].second->coefs[qs[0].second->width - 1], qs[0].first);
-    } else if (u.bound) {
-      u.extent = kUnbounded;
-    } else {
-      // Only unbounded shared rows: keep the variable as it is.
-      u.extent = ctx_[v];
-    }
-    u.def.assign(total_ + 1, 0);
-    u.def[v] = sign;
-    u.def[total_] = shift;
-    if (u.bound) {
-      const int64_t b = spec_.box[2 * (v - free_)], e = spec_.box[2 * (v - free_) + 1];
-      u.lo = sign > 0 ? b + shift : -(e - 1) + shift;
-      u.hi = sign > 0 ? e + shift : -b + shift + 1;
-    }
-    VarInfo& i = info_[v];
-    i.new_var = static_cast<int>(vars_.size());
-    i.scale = sign;
-    i.shift = shift;
-    vars_.push_back(std::move(u));
-  }
-
-  // A variable that occurs only together with others: the digit of a mixed radix. It may run as far as the next larger digit begins
-  // (or the dimension ends); the part of the constant that belongs to it is its origin.
-  bool radix(int v, const std::vector<const RowRef*>& rows, int64_t& lo, int64_t& hi) const {
-    lo = kNegInf;
-    hi = kPosInf;
-    bool any = false;
-    for (const RowRef* r : rows) {
-      const int64_t k = r->coefs[v];
-      if (k == 0 || r->extent == kUnbounded || r->has_inner) continue;
-      if (k < 0) return false;
-      int64_t next = r->extent, low = 0, high = 0;
-      bool largest = true;
-      for (int w = 0; w < total_; ++w) {
-        const int64_t q = r->coefs[w];
-        if (w == v || q == 0) continue;
-        if (q < 0) return false;
-        if (q > k) {
-          if (largest || q < next) next = q;
-          largest = false;
-        } else if (q == k) {
-          return false;
-        } else {
-          const int64_t a = w < free_ ? 0 : spec_.box[2 * (w - free_)], b = w < free_ ? ctx_[w] - 1 : spec_.box[2 * (w - free_) + 1] - 1;
-          low = add_checked(low, mul_checked(q, a));
-          high = add_checked(high, mul_checked(q, b));
-        }
-      }
-      const int64_t c = r->coefs[r->width - 1], rest = largest ? c : c - floor_div(c, next) * next;
-      lo = std::max(lo, ceil_div(-rest - low, k));
-      hi = std::min(hi, floor_div(next - 1 - rest - high, k));
-      any = true;
-    }
-    return any && lo <= hi;
-  }
-
-  void separate(const std::vector<int>& members, const std::vector<const RowRef*>& rows) {
-    const size_t before = vars_.size();
-    for (int v : members) single(v, rows, true);
-    // The shared rows must stay in bounds over the widened ranges; otherwise nothing is widened.
-    bool fits = true;
-    for (const RowRef* r : rows) {
-      if (r->extent == kUnbounded || r->has_inner) continue;
-      int64_t lo = r->coefs[r->width - 1], hi = lo;
-      for (int v : members) {
-        const int64_t k = r->coefs[v];
-        if (k == 0) continue;
-        const VarInfo& i = info_[v];
-        const NewVar& u = vars_[i.new_var];
-        // v = (u - shift) * scale, u in [0, extent) or the box
-        int64_t a = u.extent == kUnbounded ? u.lo : 0, b = u.extent == kUnbounded ? u.hi - 1 : u.extent - 1;
-        if (!u.bound && u.extent == kUnbounded) {
-          fits = false;
-          break;
-        }
-        int64_t x = mul_checked(k, (a - i.shift) * i.scale), y = mul_checked(k, (b - i.shift) * i.scale);
-        lo = add_checked(lo, std::min(x, y));
-        hi = add_checked(hi, std::max(x, y));
-      }
-      if (lo < 0 || hi >= r->extent) fits = false;
-    }
-    if (fits) {
-      absorb(members, rows);
+  // The free part of a row (with its constant) as step * u + rest.
+  void plan_free(const RowRef& r, RowPlan& plan, int64_t step) {
+    int64_t c = r.coefs[r.width - 1];
+    for (int k = 0; k < bound_; ++k) c = add_checked(c, -mul_checked(bound_coef(r, k), vars_[bound_var_[k]].shift));
+    plan.step = step;
+    plan.rest = c - floor_div(c, step) * step;
+    std::vector<int64_t> def(static_cast<size_t>(free_) + 1, 0);
+    for (int v = 0; v < free_; ++v) def[v] = r.coefs[v] / step;
+    def[free_] = floor_div(c, step);
+    const int64_t extent = r.extent == kUnbounded ? kUnbounded : (r.extent - 1 - plan.rest) / step + 1;
+    if (extent == 1) {
+      plan = {};
+      plan.rest = c;
       return;
     }
-    vars_.resize(before);
-    for (int v : members) {
-      NewVar u;
-      u.bound = v >= free_;
-      u.def.assign(total_ + 1, 0);
-      u.def[v] = 1;
-      if (u.bound) {
-        u.lo = spec_.box[2 * (v - free_)];
-        u.hi = spec_.box[2 * (v - free_) + 1];
-        u.extent = kUnbounded;
-      } else {
-        u.extent = ctx_[v];
+    plan.var = free_var(std::move(def), extent, r.extent);
+  }
+
+  void solve() {
+    plans_.assign(rows_.size(), {});
+    // Digit sizes: how many values of a bound variable fit before the free part of its row steps on.
+    std::vector<int64_t> digit(bound_, 0);
+    std::vector<int64_t> step(rows_.size(), 0);
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const RowRef& r = rows_[i];
+      int64_t g = 0;
+      for (int v = 0; v < free_; ++v) g = std::gcd(g, r.coefs[v]);
+      step[i] = g;
+      if (g == 0 || r.extent == kUnbounded) continue;
+      for (int k = 0; k < bound_; ++k) {
+        const int64_t q = bound_coef(r, k);
+        if (q > 0 && g % q == 0 && g / q > 1 && (digit[k] == 0 || g / q < digit[k])) digit[k] = g / q;
       }
-      info_[v] = {};
-      info_[v].new_var = static_cast<int>(vars_.size());
+    }
+    // No free part anywhere, but constants that do not agree: the variable's own range is the digit (one head of several on each side).
+    for (int k = 0; k < bound_; ++k) {
+      if (digit[k] != 0) continue;
+      const int64_t n = spec_.box[2 * k + 1] - spec_.box[2 * k];
+      bool differ = false, fits = n > 1, first = true;
+      int64_t c0 = 0;
+      for (const RowRef& r : rows_) {
+        const int64_t q = bound_coef(r, k);
+        if (q == 0 || r.extent == kUnbounded || r.has_inner) continue;
+        int others = 0;
+        for (int j = 0; j < bound_; ++j) others += j != k && bound_coef(r, j) != 0;
+        const int64_t c = r.coefs[r.width - 1];
+        if (q < 0 || others != 0 || c % (q * n) != 0 || r.extent % (q * n) != 0) {
+          fits = false;
+          continue;
+        }
+        if (!first && c / q != c0) differ = true;
+        c0 = c / q;
+        first = false;
+      }
+      if (fits && differ && spec_.box[2 * k] == 0) digit[k] = n;
+    }
+    // The step of each row's free part: 1 for rows without bound variables, and for unbounded ones; 0: no free part.
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const RowRef& r = rows_[i];
+      RowPlan& plan = plans_[i];
+      const int64_t c = r.coefs[r.width - 1];
+      if (!has_bound(r) && !r.has_inner) {
+        plan.step = r.extent == 1 ? 0 : 1;
+      } else if (step[i] != 0) {
+        plan.step = r.extent == kUnbounded ? 1 : step[i];
+      } else if (r.extent != kUnbounded && !r.has_inner) {
+        // Only a constant beside bound variables: it steps in the digit of the largest one.
+        int64_t top = 0;
+        int which = -1;
+        for (int k = 0; k < bound_; ++k) {
+          if (bound_coef(r, k) > top) top = bound_coef(r, k), which = k;
+        }
+        if (which >= 0 && digit[which] != 0 && mul_checked(top, digit[which]) < r.extent) plan.step = mul_checked(top, digit[which]);
+      }
+      plan.rest = plan.step == 0 ? c : c - floor_div(c, plan.step) * plan.step;
+    }
+    bound_var_.assign(bound_, -1);
+    for (int k = 0; k < bound_; ++k) {
+      NewVar u;
+      u.bound = true;
+      int64_t lo = kNegInf, hi = kPosInf;
+      bool any = false;
+      for (size_t i = 0; i < rows_.size(); ++i) {
+        const RowRef& r = rows_[i];
+        const int64_t q = bound_coef(r, k);
+        if (q == 0 || r.extent == kUnbounded || r.has_inner) continue;
+        // Room of this variable: up to the next larger step (another bound variable, the free part, the dimension's end).
+        int64_t next = plans_[i].step != 0 ? plans_[i].step : r.extent, low = 0, high = 0;
+        bool positive = q > 0;
+        for (int j = 0; j < bound_ && positive; ++j) {
+          const int64_t p = bound_coef(r, j);
+          if (j == k || p == 0) continue;
+          if (p < 0 || p == q) {
+            positive = false;
+          } else if (p > q) {
+            next = std::min(next, p);
+          } else {
+            low = add_checked(low, mul_checked(p, spec_.box[2 * j]));
+            high = add_checked(high, mul_checked(p, spec_.box[2 * j + 1] - 1));
+          }
+        }
+        int64_t a = 0, b = 0;
+        if (positive) {
+          const int64_t rest = plans_[i].rest - floor_div(plans_[i].rest, next) * next;
+          a = ceil_div(-rest - low, q);
+          b = floor_div(next - 1 - rest - high, q);
+        } else if (q < 0) {
+          // A reversed row, alone: c - |q| v.
+          int others = plans_[i].step != 0;
+          for (int j = 0; j < bound_; ++j) others += j != k && bound_coef(r, j) != 0;
+          if (others != 0) continue;
+          a = ceil_div(r.extent - 1 - plans_[i].rest, q);
+          b = floor_div(-plans_[i].rest, q);
+        } else {
+          continue;
+        }
+        lo = std::max(lo, a);
+        hi = std::min(hi, b);
+        any = true;
+      }
+      const int64_t box_lo = spec_.box[2 * k], box_hi = spec_.box[2 * k + 1];
+      if (any && lo <= box_lo && hi >= box_hi - 1) {
+        u.shift = -lo;
+        u.extent = hi - lo + 1;
+      }
+      u.lo = box_lo + u.shift;
+      u.hi = box_hi + u.shift;
+      bound_var_[k] = static_cast<int>(vars_.size());
       vars_.push_back(std::move(u));
     }
-  }
-
-  // A free variable that occurs in unbounded shared rows only (an iota of i - k): let it take up the first row's constant.
-  void absorb(const std::vector<int>& members, const std::vector<const RowRef*>& rows) {
-    for (int v : members) {
-      if (v >= free_) continue;
-      bool only_unbounded = true;
-      const RowRef* pick = nullptr;
-      for (const RowRef* r : rows) {
-        if (r->coefs[v] == 0) continue;
-        only_unbounded &= r->extent == kUnbounded && !r->has_inner;
-        if (!pick && (r->coefs[v] == 1 || r->coefs[v] == -1)) pick = r;
-      }
-      if (!only_unbounded || !pick) continue;
-      // Constant of the row in the new variables of the other members.
-      int64_t c = pick->coefs[pick->width - 1];
-      for (int w : members) {
-        if (w != v && pick->coefs[w] != 0) c -= pick->coefs[w] * info_[w].scale * info_[w].shift;
-      }
-      VarInfo& i = info_[v];
-      NewVar& u = vars_[i.new_var];
-      i.scale = 1;
-      i.shift = pick->coefs[v] * c;
-      u.def[v] = 1;
-      u.def[total_] = i.shift;
-      u.extent = kUnbounded;
+    // The free parts, with what the shifts leave of the constants.
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      if (plans_[i].step != 0) plan_free(rows_[i], plans_[i], plans_[i].step);
     }
   }
 
-  // New coefficients of a row: (new var, coefficient) and the new constant.
-  void transform(const int64_t* coefs, int width, std::vector<int64_t>& out, int64_t& constant) const {
+  // New coefficients of a row and the new constant.
+  void transform(size_t row, std::vector<int64_t>& out, int64_t& constant) const {
+    const RowRef& r = rows_[row];
     out.assign(vars_.size(), 0);
-    constant = coefs[width - 1];
-    for (int v = 0; v < total_; ++v) {
-      if (coefs[v] == 0) continue;
-      const VarInfo& i = info_[v];
-      if (i.merged) {
-        if (!i.pivot) continue;
-        const int64_t q = coefs[v] / i.form;
-        out[i.new_var] = add_checked(out[i.new_var], q);
-        constant = add_checked(constant, -mul_checked(q, i.shift));
-      } else {
-        const int64_t q = coefs[v] * i.scale;     // v = scale * (u - shift)
-        out[i.new_var] = add_checked(out[i.new_var], q);
-        constant = add_checked(constant, -mul_checked(q, i.shift));
-      }
+    const bool planned = plans_[row].var >= 0;
+    constant = planned ? plans_[row].rest : r.coefs[r.width - 1];
+    if (planned) out[plans_[row].var] = plans_[row].step;
+    for (int k = 0; k < bound_; ++k) {
+      const int64_t q = bound_coef(r, k);
+      if (q == 0) continue;
+      out[bound_var_[k]] = q;
+      if (!planned) constant = add_checked(constant, -mul_checked(q, vars_[bound_var_[k]].shift));
     }
   }
 
@@ -405,9 +271,10 @@ class Canonicalizer {
     for (int round = 0; round < 2; ++round) {
       std::vector<uint64_t> next(vars_.size(), 0);
       std::vector<int64_t> q;
-      for (const RowRef& r : rows_) {
+      for (size_t i = 0; i < rows_.size(); ++i) {
+        const RowRef& r = rows_[i];
         int64_t c = 0;
-        transform(r.coefs, r.width, q, c);
+        transform(i, q, c);
         uint64_t others = 0;
         for (size_t u = 0; u < q.size(); ++u) {
           if (q[u] != 0) others += mix(vars_[u].color, static_cast<uint64_t>(q[u]));
@@ -436,26 +303,34 @@ class Canonicalizer {
       position[perm_[k]] = k;
       new_free += !vars_[perm_[k]].bound;
     }
-    // Rewrite the rows in place.
+    // Rewrite the rows; they were collected in order of signature.
     std::vector<int64_t> q;
-    for (int a = 0; a < static_cast<int>(spec_.args.size()); ++a) {
-      const int inner = inner_count(a), width = total_ + inner + 1, new_width = n + inner + 1;
-      for (Term& t : spec_.args[a]) {
-        for (Factor& f : t.f) {
-          const size_t count = a_.node(f.node).dims.size();
-          std::vector<int64_t> map(count * new_width, 0);
-          for (size_t r = 0; r < count; ++r) {
-            const int64_t* old = &f.map[r * width];
-            int64_t c = 0;
-            transform(old, width, q, c);
-            int64_t* fresh = &map[r * new_width];
-            for (int u = 0; u < n; ++u) fresh[position[u]] = q[u];
-            for (int j = 0; j < inner; ++j) fresh[n + j] = old[total_ + j];
-            fresh[new_width - 1] = c;
-          }
-          f.map = std::move(map);
+    std::vector<std::vector<std::vector<std::vector<int64_t>>>> fresh(spec_.args.size());
+    for (size_t a = 0; a < spec_.args.size(); ++a) {
+      fresh[a].resize(spec_.args[a].size());
+      const int inner = inner_count(static_cast<int>(a));
+      for (size_t t = 0; t < spec_.args[a].size(); ++t) {
+        fresh[a][t].resize(spec_.args[a][t].f.size());
+        for (size_t k = 0; k < spec_.args[a][t].f.size(); ++k) {
+          fresh[a][t][k].assign(a_.node(spec_.args[a][t].f[k].node).dims.size() * static_cast<size_t>(n + inner + 1), 0);
         }
-        std::sort(t.f.begin(), t.f.end(), [](const Factor& x, const Factor& y) { return compare(x, y) < 0; });
+      }
+    }
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const RowRef& r = rows_[i];
+      const int inner = inner_count(r.arg), new_width = n + inner + 1;
+      int64_t c = 0;
+      transform(i, q, c);
+      int64_t* out = &fresh[r.arg][r.term][r.factor][static_cast<size_t>(r.row) * new_width];
+      for (int u = 0; u < n; ++u) out[position[u]] = q[u];
+      for (int j = 0; j < inner; ++j) out[n + j] = r.coefs[total_ + j];
+      out[new_width - 1] = c;
+    }
+    for (size_t a = 0; a < spec_.args.size(); ++a) {
+      for (size_t t = 0; t < spec_.args[a].size(); ++t) {
+        Term& term = spec_.args[a][t];
+        for (size_t k = 0; k < term.f.size(); ++k) term.f[k].map = std::move(fresh[a][t][k]);
+        std::sort(term.f.begin(), term.f.end(), [](const Factor& x, const Factor& y) { return compare(x, y) < 0; });
       }
       std::sort(spec_.args[a].begin(), spec_.args[a].end(), [](const Term& x, const Term& y) { return compare(x, y) < 0; });
     }
@@ -463,7 +338,6 @@ class Canonicalizer {
     std::vector<int64_t> bound_extents;
     spec_.box.clear();
     Factor result;
-    const int ctx_width = free_ + 1;
     for (int k = 0; k < n; ++k) {
       const NewVar& u = vars_[perm_[k]];
       if (u.bound) {
@@ -472,10 +346,7 @@ class Canonicalizer {
         spec_.box.push_back(u.hi);
       } else {
         spec_.dims.push_back(u.extent);
-        const size_t at = result.map.size();
-        result.map.resize(at + ctx_width, 0);
-        for (int v = 0; v < free_; ++v) result.map[at + v] = u.def[v];
-        result.map[at + ctx_width - 1] = u.def[total_];
+        result.map.insert(result.map.end(), u.def.begin(), u.def.end());
       }
     }
     // Whole: the result's own dimensions follow the parallel ones; the caller appends the rows that read them.
@@ -546,10 +417,9 @@ class Canonicalizer {
   const Ext& ctx_;
   int free_ = 0, bound_ = 0, total_ = 0;
   std::vector<RowRef> rows_;
-  std::vector<int> parent_;
-  std::vector<bool> used_;
+  std::vector<RowPlan> plans_;
   std::vector<NewVar> vars_;
-  std::vector<VarInfo> info_;
+  std::vector<int> bound_var_;
   std::vector<int> perm_;
 };
 
@@ -562,65 +432,9 @@ size_t Algebra::KeyHash::operator()(const std::vector<int64_t>& key) const {
 Factor Algebra::intern(Node spec, const Ext& ctx) {
   if (nodes_.size() > 4'000'000) throw Overflow("too many distinct terms");
   ++applications;
-  // A row that is constant in a dimension of several places is a variable that the context has fixed (L-28): a shard of one row and a
-  // whole tensor have the same operators. Equal constants in equally long dimensions are one variable.
-  const size_t free = ctx.size(), bound = spec.box.size() / 2;
-  std::vector<std::pair<int64_t, int64_t>> fixed;   // constant, extent
-  for (size_t a = 0; a < spec.args.size(); ++a) {
-    const size_t width = free + bound + (spec.inner.empty() ? 0 : spec.inner[a].size()) + 1;
-    for (const Term& t : spec.args[a]) {
-      for (const Factor& f : t.f) {
-        const Node& n = nodes_[f.node];
-        for (size_t r = 0; r < n.dims.size(); ++r) {
-          if (n.dims[r] == kUnbounded || n.dims[r] == 1) continue;
-          bool constant = true;
-          for (size_t v = 0; v + 1 < width; ++v) constant &= f.map[r * width + v] == 0;
-          const std::pair key{f.map[r * width + width - 1], n.dims[r]};
-          if (constant && std::find(fixed.begin(), fixed.end(), key) == fixed.end()) fixed.push_back(key);
-        }
-      }
-    }
-  }
-  if (fixed.empty()) {
-    Factor f = Canonicalizer(*this, spec, ctx).run();
-    f.node = find(f.node);
-    return f;
-  }
-  Ext wide = ctx;
-  for (const auto& [c, n] : fixed) wide.push_back(n);
-  for (size_t a = 0; a < spec.args.size(); ++a) {
-    const size_t rest = bound + (spec.inner.empty() ? 0 : spec.inner[a].size());
-    const size_t width = free + rest + 1;
-    for (Term& t : spec.args[a]) {
-      for (Factor& f : t.f) {
-        const Node& n = nodes_[f.node];
-        std::vector<int64_t> map;
-        map.reserve(f.map.size() + n.dims.size() * fixed.size());
-        for (size_t r = 0; r < n.dims.size(); ++r) {
-          const int64_t* row = &f.map[r * width];
-          bool constant = n.dims[r] != kUnbounded && n.dims[r] != 1;
-          for (size_t v = 0; v + 1 < width; ++v) constant &= row[v] == 0;
-          map.insert(map.end(), row, row + free);
-          for (const auto& [c, e] : fixed) map.push_back(constant && row[width - 1] == c && n.dims[r] == e ? 1 : 0);
-          map.insert(map.end(), row + free, row + free + rest);
-          map.push_back(constant ? 0 : row[width - 1]);
-        }
-        f.map = std::move(map);
-      }
-    }
-  }
-  Factor f = Canonicalizer(*this, spec, wide).run();
+  Factor f = Canonicalizer(*this, spec, ctx).run();
   f.node = find(f.node);
-  // Read it at the constants.
-  Factor out{f.node, f.exp, {}};
-  const size_t w = wide.size() + 1;
-  for (size_t r = 0; r < f.map.size() / w; ++r) {
-    int64_t c = f.map[r * w + w - 1];
-    for (size_t k = 0; k < fixed.size(); ++k) c += f.map[r * w + free + k] * fixed[k].first;
-    out.map.insert(out.map.end(), f.map.begin() + static_cast<std::ptrdiff_t>(r * w), f.map.begin() + static_cast<std::ptrdiff_t>(r * w + free));
-    out.map.push_back(c);
-  }
-  return out;
+  return f;
 }
 
 }  // namespace shardproof::prove

@@ -548,51 +548,111 @@ void split_common(const Term& x, const Term& y, Term& common, std::vector<Factor
 
 }  // namespace
 
-// A sum over a range, and one more element of it (L-12): sum_{k in [a,b)} m(k) + m(b).
+// A sum over a range, and one more slice of it (L-12): sum_{k in [a,b)} m(k) + m(b).
 std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, const std::vector<Factor>& rest, const Ext& ctx) {
-  const Node& n = nodes_[red.node];
-  if (n.num_bound() != 1 || rest.empty()) return std::nullopt;
+  const int bound = nodes_[red.node].num_bound();
+  if (bound > 4 || rest.empty() || rest.size() > 4) return std::nullopt;
+  const Poly other = make_term(Term{1, rest}, ctx);
   auto [body, ext] = open_red(red, ctx);
-  const int64_t extent = ext.back();
-  for (const int64_t at : {extent, int64_t{-1}}) {
-    Sub s = Sub::identity(static_cast<int>(ctx.size()));
-    Row r(ctx.size() + 1, 0);
-    r[ctx.size()] = at;
-    s.rows.push_back(std::move(r));
-    // Out-of-range reads would be meaningless: only if every access stays in bounds.
-    bool inside = true;
-    for (const Factor& f : body.f) {
-      const Node& fn = nodes_[f.node];
-      const size_t w = ext.size() + 1;
-      for (size_t d = 0; d < fn.dims.size(); ++d) {
-        if (fn.dims[d] == kUnbounded) continue;
-        int64_t lo = f.map[d * w + w - 1] + f.map[d * w + w - 2] * at, hi = lo;
-        for (size_t v = 0; v < ctx.size(); ++v) {
-          const int64_t x = f.map[d * w + v] * (ctx[v] == kUnbounded ? 0 : ctx[v] - 1);
-          (x < 0 ? lo : hi) += x;
+  const size_t m = ctx.size(), w = ext.size() + 1;
+  for (int k = 0; k < bound; ++k) {
+    const size_t var = m + static_cast<size_t>(k);
+    const int64_t extent = ext[var];
+    for (const int64_t at : {extent, int64_t{-1}}) {
+      // Out-of-range reads would be meaningless: only if every access stays in bounds.
+      bool inside = true;
+      for (const Factor& f : body.f) {
+        const Node& fn = nodes_[f.node];
+        for (size_t d = 0; inside && d < fn.dims.size(); ++d) {
+          if (fn.dims[d] == kUnbounded || f.map[d * w + var] == 0) continue;
+          int64_t lo = f.map[d * w + w - 1] + f.map[d * w + var] * at, hi = lo;
+          for (size_t v = 0; v + 1 < w; ++v) {
+            if (v == var || f.map[d * w + v] == 0) continue;
+            const int64_t x = f.map[d * w + v] * (ext[v] == kUnbounded ? 0 : ext[v] - 1);
+            (x < 0 ? lo : hi) += x;
+          }
+          inside = lo >= 0 && hi < fn.dims[d];
         }
-        inside &= lo >= 0 && hi < fn.dims[d];
       }
-    }
-    if (!inside) continue;
-    Poly element = subst({body}, s, ctx);
-    Poly other = make_term(Term{1, rest}, ctx);
-    if (!equal(element, other, ctx)) continue;
-    Term wide{body.coef, {}};
-    Ext longer = ext;
-    longer.back() = extent + 1;
-    for (const Factor& f : body.f) {
-      Factor g = f;
-      const size_t w = ext.size() + 1;
+      if (!inside) continue;
+      Ext slice_ext = ext;
+      slice_ext.erase(slice_ext.begin() + static_cast<std::ptrdiff_t>(var));
+      Sub s;
+      s.width = static_cast<int>(slice_ext.size()) + 1;
+      for (size_t v = 0, n = 0; v + 1 < w; ++v) {
+        Row r(s.width, 0);
+        if (v == var) {
+          r[s.width - 1] = at;
+        } else {
+          r[n++] = 1;
+        }
+        s.rows.push_back(std::move(r));
+      }
+      const Poly slice = subst({body}, s, slice_ext);
+      const Poly element = bound == 1 ? slice : reduce(ir::Fn::Add, slice, slice_ext, bound - 1);
+      if (element.size() != other.size() || !equal(element, other, ctx)) continue;
+      Ext longer = ext;
+      longer[var] = extent + 1;
+      Term wide = body;
       if (at < 0) {
-        for (size_t d = 0; d < g.map.size() / w; ++d) g.map[d * w + w - 1] -= g.map[d * w + w - 2];
+        for (Factor& g : wide.f) {
+          for (size_t d = 0; d < g.map.size() / w; ++d) g.map[d * w + w - 1] -= g.map[d * w + var];
+        }
       }
-      wide.f.push_back(std::move(g));
+      ++applications;
+      return mul(make_term(common, ctx), reduce_term(wide, longer, bound), ctx);
     }
-    ++applications;
-    Poly sum = reduce_term(wide, longer, 1);
-    return mul(make_term(common, ctx), sum, ctx);
   }
+  return std::nullopt;
+}
+
+// Two sums over equally large boxes whose bodies differ only in constants (L-13): a sum over one variable more. This is how the parts
+// of ranks that each hold one value of an index meet.
+std::optional<Poly> Algebra::roll_sums(const Term& common, const Factor& x, const Factor& y, const Ext& ctx) {
+  const int bound = nodes_[x.node].num_bound();
+  if (bound != nodes_[y.node].num_bound() || bound > 3) return std::nullopt;
+  const auto [bx, ex] = open_red(x, ctx);
+  const auto [by, ey] = open_red(y, ctx);
+  if (bx.f.size() != by.f.size()) return std::nullopt;
+  for (size_t i = 0; i < bx.f.size(); ++i) {
+    if (bx.f[i].node != by.f[i].node || !(bx.f[i].exp == by.f[i].exp)) return std::nullopt;
+    if (i > 0 && bx.f[i].node == bx.f[i - 1].node) return std::nullopt;   // which is which would be a guess
+  }
+  const size_t m = ctx.size(), w = ex.size() + 1;
+  std::vector<int> perm(bound);
+  for (int k = 0; k < bound; ++k) perm[k] = k;
+  do {
+    bool same = true;
+    for (int k = 0; k < bound; ++k) same &= ex[m + k] == ey[m + perm[k]];
+    if (!same) continue;
+    Term body{1, {}};
+    bool differ = false;
+    for (size_t i = 0; same && i < bx.f.size(); ++i) {
+      Factor f{bx.f[i].node, bx.f[i].exp, {}};
+      for (size_t d = 0; same && d < bx.f[i].map.size() / w; ++d) {
+        const int64_t *p = &bx.f[i].map[d * w], *q = &by.f[i].map[d * w];
+        for (size_t v = 0; v < m; ++v) {
+          same &= p[v] == q[v];
+          f.map.push_back(p[v]);
+        }
+        for (int k = 0; k < bound; ++k) {
+          same &= p[m + k] == q[m + perm[k]];
+          f.map.push_back(p[m + k]);
+        }
+        f.map.push_back(q[w - 1] - p[w - 1]);
+        differ |= q[w - 1] != p[w - 1];
+        f.map.push_back(p[w - 1]);
+      }
+      body.f.push_back(std::move(f));
+    }
+    if (!same || !differ) continue;
+    Ext ext = ex;
+    ext.push_back(2);
+    ++applications;
+    Poly sum = reduce_term(body, ext, bound + 1);
+    if (sum.size() != 1) return std::nullopt;
+    return mul(make_term(common, ctx), sum, ctx);
+  } while (std::next_permutation(perm.begin(), perm.end()));
   return std::nullopt;
 }
 
@@ -736,7 +796,13 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
         if (auto joined = try_join(whole, other, ctx)) return joined;
       }
     }
-    return std::nullopt;
+    if (a.kernel != b.kernel || a.box != b.box) {
+      if (auto p = roll_sums(common, rx[0], ry[0], ctx)) return p;
+      if (auto p = extend_red(common, rx[0], ry, ctx)) return p;
+      if (auto p = extend_red(common, ry[0], rx, ctx)) return p;
+      return std::nullopt;
+    }
+    return roll_pair(common, rx, ry, ctx);
   }
   if (rx.size() == 1 && is_sum(rx[0])) {
     if (auto p = extend_red(common, rx[0], ry, ctx)) return p;
