@@ -85,7 +85,12 @@ std::string check_calls(const Module& module) {
   const size_t n = module.computations.size();
   std::vector<std::vector<uint32_t>> callees(n);
   for (size_t c = 0; c < n; ++c) {
-    for (const Instruction& i : module.computations[c].instructions) callees[c].insert(callees[c].end(), i.called.begin(), i.called.end());
+    for (const Instruction& i : module.computations[c].instructions) {
+      if ((i.opcode == "while" || i.opcode == "select-and-scatter") && i.called.size() != 2) {
+        return fmt::format("instruction '{}' lacks one of the two computations that '{}' calls", i.name, i.opcode);
+      }
+      callees[c].insert(callees[c].end(), i.called.begin(), i.called.end());
+    }
     std::sort(callees[c].begin(), callees[c].end());
     callees[c].erase(std::unique(callees[c].begin(), callees[c].end()), callees[c].end());
   }

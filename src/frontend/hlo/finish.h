@@ -15,7 +15,8 @@ inline constexpr size_t kMaxCallDepth = 256;
 // Operands and root must be indices in range. Returns what is wrong, or an empty string; `at` is then the instruction.
 std::string order(Computation& computation, uint32_t& at);
 
-// No computation may call itself, directly or not, and calls nest at most kMaxCallDepth deep. `called` must be in range.
+// `while` and `select-and-scatter` call two computations. No computation may call itself, directly or not, and calls nest at most
+// kMaxCallDepth deep. `called` must be in range.
 std::string check_calls(const Module& module);
 
 // One frontend attribute: into `other`, and the sharding ones also into the fields that are made for them.

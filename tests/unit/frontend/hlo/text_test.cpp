@@ -351,6 +351,9 @@ TEST_CASE("errors name what was expected, with line and column") {
   CHECK(bad("x = f32[2] parameter(-1)").message.find("out of range") != std::string::npos);
   CHECK(bad("x = f32[2] parameter(99999999)").message.find("out of range") != std::string::npos);
   CHECK(bad("x = f32[2] while(p0), body=e").message.find("lacks one of the computations") != std::string::npos);
+  CHECK(parse_error(
+            "HloModule m\nc {\n p = pred[] parameter(0)\n}\nENTRY e {\n p = pred[] parameter(0)\n w = pred[] while(p), condition=c\n}\n")
+            .message.find("lacks one of the two") != std::string::npos);
   CHECK(bad("x = float[2] negate(p0)").message == "element type 'float' is not supported");
   CHECK(bad("x = f32[-1] negate(p0)").message == "a dimension size is negative");
   CHECK(bad("x = f32[9999999999,9999999999] negate(p0)").code == "SP222");
