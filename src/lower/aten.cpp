@@ -240,10 +240,11 @@ Value Lowering::opaque_value(Scope& scope, const fx::Value& v, const std::string
   const auto items = scope.getitems.find(v.name);
   if (items != scope.getitems.end())
     for (const fx::Value* g : items->second) {
-      if (g->args.size() != 2 || g->args[1].kind != fx::Arg::Kind::Int || g->args[1].i < 0 || g->args[1].i > 1000 || !concrete(g->type)) continue;
+      if (g->args.size() != 2 || g->args[1].kind != fx::Arg::Kind::Int || g->args[1].i < 0 || g->args[1].i > 1000) continue;
       const auto k = static_cast<size_t>(g->args[1].i);
       if (types.size() <= k) types.resize(k + 1, {DType::F32, {}});
       if (known.size() <= k) known.resize(k + 1, 0);
+      if (!concrete(g->type)) continue;
       types[k] = {g->type.dtype, g->type.shape};
       known[k] = 1;
     }

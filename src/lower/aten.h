@@ -64,7 +64,8 @@ struct OpRow {
 using Rows = std::span<const OpRow>;
 // One list of rows per file.
 Rows view_rows(), factory_rows(), pointwise_rows(), activation_rows(), reduce_rows(), matmul_rows(), norm_rows(), loss_rows(), attention_rows(),
-    convolution_rows(), pool_rows(), index_rows(), scatter_rows(), sort_rows(), random_rows(), collective_rows(), complex_rows(), optimizer_rows(), misc_rows();
+    convolution_rows(), pool_rows(), index_rows(), scatter_rows(), sort_rows(), random_rows(), collective_rows(), complex_rows(), optimizer_rows(), misc_rows(),
+    compose_rows();
 const OpRow* find_op(std::string_view name);       // nullptr if there is none
 std::vector<const OpRow*> all_ops();               // sorted by name
 std::string_view family_of(const OpRow* row);      // for docs/coverage.md

@@ -203,8 +203,10 @@ Value log_sigmoid(Call& c) {  // log(sigmoid x); the kernel forms return a buffe
   Floats f{c, c.b.dtype(x)};
   const NodeId y = c.un(Fn::Neg, softplus_of(f, c.un(Fn::Neg, x)));
   if (std::string_view(c.row.name).find("_forward") == std::string_view::npos) return c.out(y);
+  // On the CPU the buffer is exp(-|x|), elsewhere it is empty.
   const fx::TensorType* t = c.annotated(1);
-  return c.outs({y, c.b.uninit(t ? t->dtype : f.t, t ? t->shape : c.shape(x))});
+  if (t && t->shape != c.shape(x)) return c.outs({y, c.b.uninit(t->dtype, t->shape)});
+  return c.outs({y, c.un(Fn::Exp, c.un(Fn::Neg, c.un(Fn::Abs, x)))});
 }
 Value log_sigmoid_backward(Call& c) {  // grad, self, buffer
   const NodeId g = c.t(0), x = c.t(1);

@@ -15,7 +15,16 @@ namespace {
 Value parse_default(std::string_view s) {
   if (s == "None") return {};
   if (s == "True" || s == "False") return Value::boolean(s == "True");
-  if (s == "[]") return Value::list({});
+  if (s.front() == '[') {
+    std::vector<Value> items;
+    s = s.substr(1, s.size() - 2);
+    while (!s.empty()) {
+      const size_t comma = std::min(s.find(','), s.size());
+      items.push_back(parse_default(s.substr(0, comma)));
+      s.remove_prefix(std::min(comma + 1, s.size()));
+    }
+    return Value::list(std::move(items));
+  }
   if (s.front() == '\'') return Value::named(Value::Kind::String, std::string(s.substr(1, s.size() - 2)));
   if (s.find_first_of(".e") != std::string_view::npos && s.find("torch") == std::string_view::npos) {
     double d = 0;

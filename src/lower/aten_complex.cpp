@@ -82,7 +82,11 @@ Value view_as_real(Call& c) {
                   return l->b.concat({r, i}, d);
                 })});
 }
-Value complex_of(Call& c) { return c.out(c.l.complex_from(c.t(0), c.t(1))); }
+Value complex_of(Call& c) {
+  const NodeId re = c.t(0), im = c.t(1);
+  const Shape s = broadcast_shapes(c.shape(re), c.shape(im));
+  return c.out(c.l.complex_from(c.expand(re, s), c.expand(im, s)));
+}
 Value polar(Call& c) {
   const NodeId r = c.t(0), a = c.t(1);
   return c.out(c.l.complex_from(c.mul(r, c.un(Fn::Cos, a)), c.mul(r, c.un(Fn::Sin, a))));

@@ -74,6 +74,14 @@ NodeId forward(Call& c, const Conv& v, NodeId x, NodeId w) {
   const Ints kernel(sw.begin() + 2, sw.end()), none(at(v.n), 0);
   return product(c, v, windows(c, v, x, kernel, v.padding, v.padding, none, v.stride, v.dilation), w);
 }
+// Windows beyond those that were asked for (output_padding makes the input larger) are cut off: dims from `first` to sizes `out`.
+NodeId crop(Call& c, const Conv& v, NodeId y, int64_t first, const Shape& out) {
+  for (int64_t k = 0; k < v.n; ++k) {
+    if (c.shape(y)[at(first + k)] < out[at(2 + k)]) malformed("convolution: sizes do not fit");
+    y = c.b.slice_dim(y, first + k, 0, out[at(2 + k)]);
+  }
+  return y;
+}
 // y with sizes `out`: the gradient of forward's input, and the transposed convolution. w [F, C/G, k..], x [N, F, ..]
 NodeId transposed(Call& c, const Conv& v, NodeId x, NodeId w, const Ints& out) {
   Shape sw = c.shape(w);
@@ -107,7 +115,7 @@ NodeId weight_gradient(Call& c, const Conv& v, NodeId x, NodeId g, const Shape& 
   const Ints kernel(sw.begin() + 2, sw.end()), none(at(v.n), 0);
   NodeId win = windows(c, v, x, kernel, v.padding, v.padding, none, v.stride, v.dilation);
   Shape sg = c.shape(g);
-  // Windows at the end that the output does not use (the division by the stride was not exact) are none: counts agree by construction.
+  win = crop(c, v, win, 3, sg);
   sg.insert(sg.begin() + 1, v.groups);
   sg[2] /= v.groups;
   const NodeId gg = c.b.reshape(g, sg);  // [N, G, F/G, o..]
@@ -158,8 +166,26 @@ Value convolution(Call& c) {
 }
 // conv1d, conv2d, conv3d: input weight bias stride padding dilation groups
 Value conv_n(Call& c) {
-  if (c.args[4].is(Value::Kind::String)) unsupported("padding = '" + c.args[4].text + "'");
+  if (c.args[4].is(Value::Kind::String)) {
+    // 'same' pads (kernel - 1) dilation in all, the larger half at the end; symmetric unless that is odd.
+    const NodeId w = c.t(1);
+    const int64_t n = c.b.rank(w) - 2;
+    if (n < 1) malformed("convolution of tensors of these ranks");
+    const Ints dilation = spread(c.ints(5), n);
+    std::vector<Value> pads;
+    for (int64_t k = 0; k < n; ++k) {
+      const int64_t total = c.args[4].text == "valid" ? 0 : (c.shape(w)[at(2 + k)] - 1) * dilation[at(k)];
+      if (c.args[4].text != "valid" && c.args[4].text != "same") malformed("padding = " + c.args[4].text);
+      if (total % 2) unsupported("padding = 'same' of an even kernel");
+      pads.push_back(Value::integer(total / 2));
+    }
+    c.args[4] = Value::list(std::move(pads));
+  }
   return c.l.call("aten.convolution.default", {c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5], Value::boolean(false), Value::integer(0), c.args[6]});
+}
+// input weight bias stride padding output_padding groups dilation
+Value conv_transpose_n(Call& c) {
+  return c.l.call("aten.convolution.default", {c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[7], Value::boolean(true), c.args[5], c.args[6]});
 }
 // grad_output input weight bias_sizes stride padding dilation transposed output_padding groups output_mask
 Value convolution_backward(Call& c) {
@@ -170,7 +196,7 @@ Value convolution_backward(Call& c) {
   std::vector<Value> out(3);
   const Shape sx = c.shape(x);
   if (c.flag(7)) {  // forward was transposed(x): its input gradient is the plain convolution, x and g change places for the weight
-    if (mask[0]) out[0] = c.out(forward(c, v, g, w));
+    if (mask[0]) out[0] = c.out(crop(c, v, forward(c, v, g, w), 2, sx));
     if (mask[1]) out[1] = c.out(weight_gradient(c, v, g, x, c.shape(w)));
   } else {
     if (mask[0]) out[0] = c.out(transposed(c, v, g, w, Ints(sx.begin() + 2, sx.end())));
@@ -183,9 +209,14 @@ Value convolution_backward(Call& c) {
 }
 
 constexpr const char* kConvN = "input weight bias=None stride=1 padding=0 dilation=1 groups=1";
+constexpr const char* kConvPadding = "input weight bias=None stride=1 padding='valid' dilation=1 groups=1";
+constexpr const char* kTransposeN = "input weight bias=None stride=1 padding=0 output_padding=0 groups=1 dilation=1";
 const OpRow kRows[] = {
     {"aten.convolution.default", "input weight bias stride padding dilation transposed output_padding groups", convolution},
     {"aten.conv1d.default", kConvN, conv_n}, {"aten.conv2d.default", kConvN, conv_n}, {"aten.conv3d.default", kConvN, conv_n},
+    {"aten.conv1d.padding", kConvPadding, conv_n}, {"aten.conv2d.padding", kConvPadding, conv_n}, {"aten.conv3d.padding", kConvPadding, conv_n},
+    {"aten.conv_transpose1d.default", kTransposeN, conv_transpose_n}, {"aten.conv_transpose2d.input", kTransposeN, conv_transpose_n},
+    {"aten.conv_transpose3d.input", kTransposeN, conv_transpose_n},
     {"aten.convolution_backward.default",
      "grad_output input weight bias_sizes stride padding dilation transposed output_padding groups output_mask", convolution_backward},
 };

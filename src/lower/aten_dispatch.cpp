@@ -23,7 +23,7 @@ struct Table {
         {"reductions", reduce_rows()}, {"products", matmul_rows()}, {"normalisation", norm_rows()}, {"losses", loss_rows()},
         {"attention", attention_rows()}, {"convolution", convolution_rows()}, {"pooling", pool_rows()}, {"indexing", index_rows()},
         {"scatter", scatter_rows()}, {"sorting", sort_rows()}, {"random", random_rows()}, {"collectives", collective_rows()},
-        {"complex", complex_rows()}, {"optimizers", optimizer_rows()}, {"other", misc_rows()}};
+        {"complex", complex_rows()}, {"optimizers", optimizer_rows()}, {"shapes", misc_rows()}, {"composites", compose_rows()}};
     for (const auto& [family, list] : lists)
       for (const OpRow& row : list) {
         const bool is_new = rows.emplace(row.name, &row).second;

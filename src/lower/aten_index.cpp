@@ -82,6 +82,8 @@ Value index(Call& c) {
 Value gather(Call& c) {  // self dim index sparse_grad
   NodeId x = c.t(0), index = c.t(2);
   if (c.b.rank(x) == 0 && c.b.rank(index) == 0) return c.out(x);
+  if (ir::num_elements(c.shape(index)) == 0) return c.out(c.b.constant(Literal::integer(0), c.b.dtype(x), c.shape(index)));
+  if (c.b.rank(x) == 0) x = c.b.reshape(x, {1});
   const int64_t d = c.dim(1, c.b.rank(x));
   const AlongDim a = along_dim(c, x, index, d);
   if (a.smaller)

@@ -61,7 +61,7 @@ Value nll_forward(Call& c) {  // self target weight reduction ignore_index -> lo
   Ints all;
   for (int64_t d = 0; d < c.b.rank(loss); ++d) all.push_back(d);
   NodeId total = c.sum(c.has(2) ? p.weight : c.to(p.kept, t), all, false);
-  if (reduction == 0) total = c.num(0, t);
+  if (reduction == 0 && c.b.rank(x) > 1) total = c.num(0, t);  // PyTorch fills it in for a single sample only
   if (reduction == 1) loss = c.div(c.sum(loss, all, false), total);
   if (reduction == 2) loss = c.sum(loss, all, false);
   return c.row.tag == Fn::None ? c.outs({loss, total}) : c.out(loss);

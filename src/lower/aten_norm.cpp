@@ -89,9 +89,10 @@ Value rms_norm(Call& c) {
   const Shape shape = c.ints(1);
   check_shape(c, x, shape);
   const DType t = c.b.dtype(x);
-  if (!c.has(3)) unsupported("rms_norm whose eps is the machine epsilon of a type");
+  double epsilon = t == DType::F32 ? 0x1p-23 : 0x1p-52;
+  if (!c.has(3) && t != DType::F32 && t != DType::F64) unsupported("rms_norm whose eps is the machine epsilon of a short type");
   const Ints inner = trailing(c, x, shape.size());
-  const NodeId rstd = c.un(Fn::Rsqrt, c.add(c.mean(c.mul(x, x), inner, true), c.lit(c.lit(3), t)));
+  const NodeId rstd = c.un(Fn::Rsqrt, c.add(c.mean(c.mul(x, x), inner, true), c.has(3) ? c.lit(c.lit(3), t) : c.num(epsilon, t)));
   const NodeId y = affine(c, c.mul(x, rstd), c.opt(2), std::nullopt);
   if (c.row.tag == Fn::None) return c.out(y);
   return c.outs({y, typed(c, 1, rstd, t == DType::F64 ? t : DType::F32)});
@@ -245,6 +246,43 @@ Value batch_norm_no_stats(Call& c) {  // input weight bias training momentum eps
   const Batch r = batch_norm_of(c, x, c.opt(1), c.opt(2), std::nullopt, std::nullopt, true, c.lit(4), c.lit(5));
   return c.outs({r.out, typed(c, 1, r.save_mean, c.b.dtype(x)), typed(c, 2, r.save_rstd, c.b.dtype(x))});
 }
+// input weight bias running_mean running_var momentum eps -> out, mean, rstd, reserve; writes the statistics, or returns them too
+Value batch_norm_update(Call& c) {
+  const NodeId x = c.t(0);
+  const Batch r = batch_norm_of(c, x, c.opt(1), c.opt(2), c.opt(3), c.opt(4), true, c.lit(5), c.lit(6));
+  const DType t = c.b.dtype(x);
+  const fx::TensorType* reserve = c.annotated(3);
+  const NodeId rest = reserve ? c.b.uninit(reserve->dtype, reserve->shape) : c.b.uninit(DType::U8, {0});
+  Nodes out{r.out, typed(c, 1, r.save_mean, t), typed(c, 2, r.save_rstd, t), rest};
+  if (c.row.tag == Fn::Add) {
+    out.push_back(r.running ? r.running_mean : c.t(3));
+    out.push_back(r.running ? r.running_var : c.t(4));
+  } else if (r.running) {
+    if (!c.args[3].is(Value::Kind::Tensor) || !c.args[4].is(Value::Kind::Tensor)) unsupported("running statistics that are no tensors");
+    c.m.write(c.args[3].tensor, r.running_mean);
+    c.m.write(c.args[4].tensor, r.running_var);
+  }
+  return c.outs(out);
+}
+// aten.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)
+Value batch_norm_plain(Call& c) {
+  const Value r = c.l.call("aten.native_batch_norm.default", std::vector<Value>(c.args.begin(), c.args.begin() + 8));
+  return r.items[0];
+}
+// aten.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled): each sample for itself
+Value instance_norm(Call& c) {
+  const NodeId x = c.t(0);
+  const DType t = c.b.dtype(x);
+  const Channels ch = channels_of(c, x);
+  if (!c.flag(5) || c.has(3)) unsupported("instance_norm with running statistics");
+  const Ints inner(ch.others.begin() + 1, ch.others.end());
+  const Stats s = stats(c, x, inner, c.lit(c.lit(7), t));
+  const auto column = [&](size_t k) -> std::optional<NodeId> {
+    if (!c.has(k)) return std::nullopt;
+    return c.b.reshape(c.t(k), ch.column);
+  };
+  return c.out(affine(c, c.mul(s.centred, s.rstd), column(1), column(2)));
+}
 // grad_out input weight running_mean running_var save_mean save_invstd train eps output_mask
 Value batch_norm_backward(Call& c) {
   const NodeId x = c.t(1);
@@ -295,6 +333,12 @@ const OpRow kRows[] = {
     {"aten._native_batch_norm_legit_no_training.default", "input weight bias running_mean running_var momentum eps", batch_norm_no_training},
     {"aten._native_batch_norm_legit.no_stats", "input weight bias training momentum eps", batch_norm_no_stats},
     {"aten.native_batch_norm_backward.default", "grad_out input weight running_mean running_var save_mean save_invstd train eps output_mask", batch_norm_backward},
+    {"aten.batch_norm_backward.default",
+     "grad_out input weight running_mean running_var save_mean save_var update eps output_mask reserve", batch_norm_backward},
+    {"aten._batch_norm_with_update.default", "input weight bias running_mean! running_var! momentum eps", batch_norm_update},
+    {"aten._batch_norm_with_update_functional.default", "input weight bias running_mean running_var momentum eps", batch_norm_update, Fn::Add},
+    {"aten.batch_norm.default", "input weight bias running_mean running_var training momentum eps cudnn_enabled", batch_norm_plain},
+    {"aten.instance_norm.default", "input weight bias running_mean running_var use_input_stats momentum eps cudnn_enabled", instance_norm},
     {"shardproof.stats_like.default", "stats input normalized_shape", stats_like},
 };
 

@@ -227,6 +227,8 @@ const OpRow kRows[] = {
     {"aten.var_mean.correction", "self dim=None correction=None keepdim=False", variance, Fn::None, Fn::Add},
     {"aten.std_mean.correction", "self dim=None correction=None keepdim=False", variance, Fn::Sqrt, Fn::Add},
     {"aten.var_mean.dim", "self dim unbiased=True keepdim=False", variance_unbiased, Fn::None, Fn::Add},
+    {"aten.std_mean.dim", "self dim unbiased=True keepdim=False", variance_unbiased, Fn::Sqrt, Fn::Add},
+    {"aten.var_mean.default", "self unbiased=True", variance_all, Fn::None, Fn::Add}, {"aten.std_mean.default", "self unbiased=True", variance_all, Fn::Sqrt, Fn::Add},
     {"aten.linalg_vector_norm.default", "self ord=2 dim=None keepdim=False dtype=None", vector_norm},
     {"aten.norm.Scalar", "self p=2", norm_all},
     {"aten.norm.ScalarOpt_dim", "self p dim keepdim=False",

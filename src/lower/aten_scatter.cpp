@@ -1,6 +1,7 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Writing by index: index_put, scatter, index_add, index_copy and friends, as functions of the old contents.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -97,16 +98,33 @@ Value scatter(Call& c) {  // self dim index src|value [reduce]
     set = false;
   }
   if (set) fn = Fn::Add;
+  if (ir::num_elements(c.shape(index)) == 0) return c.out(x);
   if (c.b.rank(x) == 0 || c.b.rank(index) == 0) unsupported("scatter into a tensor without dimensions");
   return c.out(scatter_along(c, x, c.dim(1, c.b.rank(x)), index, src, fn, set));
 }
 Value scatter_reduce(Call& c) {  // self dim index src reduce include_self
   const NodeId x = c.t(0), index = c.t(2);
   const std::string r = c.str(4);
-  if (!c.flag(5)) unsupported("scatter_reduce without the old value");
-  const Fn fn = r == "sum" ? Fn::Add : r == "prod" ? Fn::Mul : r == "amax" ? Fn::Max : r == "amin" ? Fn::Min : Fn::None;
+  const DType t = c.b.dtype(x);
+  const Fn fn = r == "sum" || r == "mean" ? Fn::Add : r == "prod" ? Fn::Mul : r == "amax" ? Fn::Max : r == "amin" ? Fn::Min : Fn::None;
   if (fn == Fn::None) unsupported("scatter_reduce with " + r);
-  return c.out(scatter_along(c, x, c.dim(1, c.b.rank(x)), index, c.to(c.t(3), c.b.dtype(x)), fn, false));
+  if (ir::num_elements(c.shape(index)) == 0) return c.out(x);
+  const int64_t d = c.dim(1, c.b.rank(x));
+  const NodeId src = c.to(c.t(3), t);
+  NodeId base = x;
+  if (!c.flag(5)) {  // the old value counts only where nothing is written
+    if (!ir::is_float(t) && (fn == Fn::Max || fn == Fn::Min)) unsupported("scatter_reduce of integers without the old value");
+    const NodeId neutral = fn == Fn::Add ? c.num(0, t) : fn == Fn::Mul ? c.num(1, t) : c.lit(Literal::real(fn == Fn::Max ? -INFINITY : INFINITY), t);
+    base = scatter_along(c, x, d, index, neutral, Fn::Add, true);
+  }
+  NodeId y = scatter_along(c, base, d, index, src, fn, false);
+  if (r == "mean") {
+    if (!ir::is_float(t)) unsupported("scatter_reduce of integers with mean");
+    NodeId count = scatter_along(c, c.full_like(x, Literal::integer(c.flag(5) ? 1 : 0)), d, index, c.num(1, t), Fn::Add, false);
+    if (!c.flag(5)) count = c.map(Fn::Max, {count, c.num(1, t)});
+    y = c.div(y, count);
+  }
+  return c.out(y);
 }
 // Index is a vector of positions in dimension d; src has x's shape with the vector's size there.
 NodeId by_slices(Call& c, NodeId x, int64_t d, NodeId index, NodeId src, Fn fn, bool set) {
@@ -139,7 +157,7 @@ Value put(Call& c) {  // self index source accumulate: into the flat tensor
   const NodeId x = c.t(0), i = c.t(1);
   const Shape s = c.shape(x);
   const NodeId flat = c.b.reshape(x, {ir::num_elements(s)});
-  const NodeId y = c.b.scatter(flat, c.to(c.t(2), c.b.dtype(x)), {i}, {-1}, iota_dims(0, c.b.rank(i)), Fn::Add, !c.flag(3), ir::IndexMode::Wrap);
+  const NodeId y = c.b.scatter(flat, c.b.reshape(c.to(c.t(2), c.b.dtype(x)), c.shape(i)), {i}, {-1}, iota_dims(0, c.b.rank(i)), Fn::Add, !c.flag(3), ir::IndexMode::Wrap);
   return c.out(c.b.reshape(y, s));
 }
 

@@ -45,8 +45,13 @@ NodeId diagonal_of(Call& c, NodeId x, int64_t offset, int64_t d1, int64_t d2) {
   const Shape s = c.shape(x);
   const int64_t n1 = s[at(d1)], n2 = s[at(d2)];
   const int64_t n = offset >= 0 ? std::min(n1, n2 - offset) : std::min(n1 + offset, n2);
-  if (n <= 0) unsupported("an empty diagonal");
   Shape r;
+  if (n <= 0) {
+    for (int64_t d = 0; d < static_cast<int64_t>(s.size()); ++d)
+      if (d != d1 && d != d2) r.push_back(s[at(d)]);
+    r.push_back(0);
+    return c.b.constant(Literal::integer(0), c.b.dtype(x), r);
+  }
   Ints dims(s.size());
   for (int64_t d = 0; d < static_cast<int64_t>(s.size()); ++d)
     if (d != d1 && d != d2) {
@@ -136,12 +141,6 @@ Value constant_pad(Call& c) {
   const NodeId x = c.t(0);
   return pad_with(c, x, c.ints(1), c.lit(c.lit(2), c.b.dtype(x)));
 }
-Value pad(Call& c) {
-  const std::string mode = c.str(2);
-  if (mode != "constant") unsupported("padding mode " + mode);
-  const NodeId x = c.t(0);
-  return pad_with(c, x, c.ints(1), c.has(3) ? c.lit(c.lit(3), c.b.dtype(x)) : c.num(0, c.b.dtype(x)));
-}
 // Border elements are repeated or the inside is mirrored; as concatenations of slices.
 Value border_pad(Call& c, bool mirror) {
   NodeId x = c.t(0);
@@ -171,6 +170,43 @@ Value border_pad(Call& c, bool mirror) {
     x = c.b.concat(parts, d);
   }
   return c.out(x);
+}
+Value pad(Call& c) {
+  const std::string mode = c.str(2);
+  if (mode != "constant" && c.has(3) && c.f(3) != 0) unsupported("padding mode with a value");
+  if (mode == "reflect") return border_pad(c, true);
+  if (mode == "replicate") return border_pad(c, false);
+  if (mode != "constant") unsupported("padding mode " + mode);
+  const NodeId x = c.t(0);
+  return pad_with(c, x, c.ints(1), c.has(3) ? c.lit(c.lit(3), c.b.dtype(x)) : c.num(0, c.b.dtype(x)));
+}
+// The gradient of border_pad: each element of the gradient goes where its value came from. grad self padding
+Value border_pad_backward(Call& c) {
+  const bool mirror = c.row.tag == Fn::Max;
+  NodeId g = c.t(0);
+  const NodeId x = c.t(1);
+  const Ints pad = c.ints(2);
+  const int64_t r = c.b.rank(x);
+  if (pad.size() % 2 != 0 || static_cast<int64_t>(pad.size() / 2) > r || c.b.rank(g) != r) malformed("pad: the list does not fit the tensor");
+  for (size_t k = 0; k < pad.size() / 2; ++k) {
+    const int64_t d = r - 1 - static_cast<int64_t>(k), n = c.shape(x)[at(d)], lo = pad[2 * k], hi = pad[2 * k + 1];
+    if (lo < 0 || hi < 0) unsupported("negative padding");
+    if (c.shape(g)[at(d)] != n + lo + hi || (mirror ? lo >= n || hi >= n : n == 0)) malformed("pad: the gradient's shape does not fit");
+    NodeId sum = c.b.slice_dim(g, d, lo, lo + n);
+    const auto add_at = [&](NodeId part, int64_t from) { sum = c.add(sum, place(c, part, d, n, {from, from + c.shape(part)[at(d)], 1})); };
+    if (lo) {
+      const NodeId part = c.b.slice_dim(g, d, 0, lo);
+      if (mirror) add_at(c.b.reverse(part, {d}), 1);
+      else add_at(c.sum(part, {d}, true), 0);
+    }
+    if (hi) {
+      const NodeId part = c.b.slice_dim(g, d, lo + n, lo + n + hi);
+      if (mirror) add_at(c.b.reverse(part, {d}), n - 1 - hi);
+      else add_at(c.sum(part, {d}, true), n - 1);
+    }
+    g = sum;
+  }
+  return c.out(g);
 }
 Value reflection_pad(Call& c) { return border_pad(c, true); }
 Value replication_pad(Call& c) { return border_pad(c, false); }
@@ -293,15 +329,19 @@ Value select_backward(Call& c) {
 }
 Value meshgrid(Call& c) {
   const Nodes xs = c.ts(0);
-  const bool xy = c.args.size() > 1 && c.has(1) && c.str(1) == "xy";
-  if (xy && xs.size() >= 2) unsupported("meshgrid with indexing='xy'");
+  // 'xy' exchanges the first two dimensions of every result.
+  const bool xy = c.args.size() > 1 && c.has(1) && c.str(1) == "xy" && xs.size() >= 2;
   Shape s;
   for (const NodeId x : xs) {
     if (c.b.rank(x) > 1) malformed("meshgrid of matrices");
     s.push_back(ir::num_elements(c.shape(x)));
   }
   Nodes out;
-  for (size_t k = 0; k < xs.size(); ++k) out.push_back(c.b.broadcast(c.b.reshape(xs[k], {s[k]}), s, {static_cast<int64_t>(k)}));
+  if (xy) std::swap(s[0], s[1]);
+  for (size_t k = 0; k < xs.size(); ++k) {
+    const size_t place = xy && k < 2 ? 1 - k : k;
+    out.push_back(c.b.broadcast(c.b.reshape(xs[k], {s[place]}), s, {static_cast<int64_t>(place)}));
+  }
   return c.outs(out);
 }
 Value diag_embed(Call& c) {
@@ -359,6 +399,12 @@ const OpRow kRows[] = {
     {"aten.reflection_pad1d.default", "self padding", reflection_pad}, {"aten.reflection_pad2d.default", "self padding", reflection_pad},
     {"aten.reflection_pad3d.default", "self padding", reflection_pad}, {"aten.replication_pad1d.default", "self padding", replication_pad},
     {"aten.replication_pad2d.default", "self padding", replication_pad}, {"aten.replication_pad3d.default", "self padding", replication_pad},
+    {"aten.reflection_pad1d_backward.default", "grad_output self padding", border_pad_backward, Fn::Max},
+    {"aten.reflection_pad2d_backward.default", "grad_output self padding", border_pad_backward, Fn::Max},
+    {"aten.reflection_pad3d_backward.default", "grad_output self padding", border_pad_backward, Fn::Max},
+    {"aten.replication_pad1d_backward.default", "grad_output self padding", border_pad_backward, Fn::None},
+    {"aten.replication_pad2d_backward.default", "grad_output self padding", border_pad_backward, Fn::None},
+    {"aten.replication_pad3d_backward.default", "grad_output self padding", border_pad_backward, Fn::None},
     {"aten.repeat.default", "self repeats", repeat}, {"aten.tile.default", "self dims", tile},
     {"aten.repeat_interleave.self_int", "self repeats dim=None output_size=None", repeat_interleave},
     {"aten.flip.default", "self dims", flip}, {"prims.rev.default", "a dims", flip}, {"aten.roll.default", "self shifts dims=[]", roll},

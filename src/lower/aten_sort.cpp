@@ -31,8 +31,10 @@ Value topk(Call& c) {  // self k dim largest sorted
 }
 Value kthvalue(Call& c) {  // self k dim keepdim
   const NodeId x = c.t(0);
-  const int64_t k = c.i(1), d = c.dim(2, c.b.rank(x));
-  if (c.b.rank(x) == 0 || k < 1 || k > c.shape(x)[static_cast<size_t>(d)]) malformed("kthvalue out of range");
+  const int64_t k = c.i(1);
+  if (c.b.rank(x) == 0 && k == 1) return c.outs({x, c.num(0, DType::I64)});
+  const int64_t d = c.dim(2, c.b.rank(x));
+  if ( k < 1 || k > c.shape(x)[static_cast<size_t>(d)]) malformed("kthvalue out of range");
   Nodes r = sorted(c, x, d, false, false);
   for (NodeId& y : r) {
     y = c.b.slice_dim(y, d, k - 1, k);
@@ -45,7 +47,27 @@ Value kthvalue(Call& c) {  // self k dim keepdim
   return c.outs(r);
 }
 
+Value median_dim(Call& c) {  // the lower median: element (n - 1) / 2 of the sorted row
+  const NodeId x = c.t(0);
+  if (c.b.rank(x) == 0) return c.outs({x, c.num(0, DType::I64)});
+  const int64_t n = c.shape(x)[static_cast<size_t>(c.dim(1, c.b.rank(x)))];
+  if (n == 0) malformed("the median of nothing");
+  return c.l.call("aten.kthvalue.default", {c.args[0], Value::integer((n - 1) / 2 + 1), c.args[1], c.args[2]});
+}
+Value median(Call& c) {
+  const NodeId x = c.t(0);
+  const int64_t n = ir::num_elements(c.shape(x));
+  if (n == 0) unsupported("the median of nothing");
+  const Value v = c.out(c.b.reshape(x, {n}));
+  return c.l.call("aten.kthvalue.default", {v, Value::integer((n - 1) / 2 + 1), Value::integer(0), Value::boolean(false)}).items[0];
+}
+Value msort(Call& c) {
+  if (c.rank(0) == 0) return c.out(c.t(0));
+  return c.out(sorted(c, c.t(0), 0, false, false)[0]);
+}
+
 const OpRow kRows[] = {
+    {"aten.median.dim", "self dim keepdim=False", median_dim}, {"aten.median.default", "self", median}, {"aten.msort.default", "self", msort},
     {"aten.sort.default", "self dim=-1 descending=False", sort}, {"aten.sort.stable", "self stable=None dim=-1 descending=False", sort_stable},
     {"aten.argsort.default", "self dim=-1 descending=False", argsort}, {"aten.argsort.stable", "self stable dim=-1 descending=False", argsort_stable},
     {"aten.topk.default", "self k dim=-1 largest=True sorted=True", topk}, {"aten.kthvalue.default", "self k dim=-1 keepdim=False", kthvalue},

@@ -107,6 +107,18 @@ Value matrix_transpose(Call& c) {
   if (r < 2) malformed("mT of a tensor with fewer than two dimensions");
   return give(c, 0, permute_steps(swapped(r, r - 2, r - 1)));
 }
+Value adjoint(Call& c) {
+  if (ir::is_complex(c.b.dtype(c.t(0)))) unsupported("the adjoint of a complex matrix");
+  return matrix_transpose(c);
+}
+Value broadcast_tensors(Call& c) {
+  Shape s;
+  for (const NodeId x : c.ts(0)) s = broadcast_shapes(s, c.shape(x));
+  std::vector<Value> out, size;
+  for (const int64_t n : s) size.push_back(Value::integer(n));
+  for (const Value& v : c.args[0].items) out.push_back(c.l.call("aten.expand.default", {v, Value::list(size)}));
+  return Value::list(std::move(out));
+}
 Value numpy_t(Call& c) {
   Ints perm;
   for (int64_t d = c.rank(0); d-- > 0;) perm.push_back(d);
@@ -306,7 +318,8 @@ const OpRow kRows[] = {
     {"aten.t.default", "self", t}, {"aten.t_copy.default", "self", t}, {"aten.numpy_T.default", "self", numpy_t},
     {"aten.transpose.int", "self dim0 dim1", transpose}, {"aten.transpose_copy.int", "self dim0 dim1", transpose},
     {"aten.swapaxes.default", "self axis0 axis1", transpose}, {"aten.swapdims.default", "self dim0 dim1", transpose},
-    {"aten.mT.default", "self", matrix_transpose},
+    {"aten.mT.default", "self", matrix_transpose}, {"aten.mH.default", "self", adjoint}, {"aten.matrix_H.default", "self", adjoint}, {"aten.adjoint.default", "self", adjoint},
+    {"aten.broadcast_tensors.default", "tensors", broadcast_tensors},
     {"aten.permute.default", "self dims", permute}, {"aten.permute_copy.default", "self dims", permute}, {"prims.transpose.default", "a permutation", permute},
     {"aten.movedim.int", "self source destination", movedim}, {"aten.movedim.intlist", "self source destination", movedim},
     {"aten.moveaxis.int", "self source destination", movedim}, {"aten.moveaxis.intlist", "self source destination", movedim},
@@ -321,7 +334,7 @@ const OpRow kRows[] = {
     {"aten.select.int", "self dim index", select}, {"aten.select_copy.int", "self dim index", select},
     {"aten.narrow.default", "self dim start length", narrow}, {"aten.narrow_copy.default", "self dim start length", narrow},
     {"aten.split.Tensor", "self split_size dim=0", split}, {"aten.split.sizes", "self split_size dim=0", split},
-    {"aten.split.default", "self split_size dim=0", split}, {"aten.split_copy.Tensor", "self split_size dim=0", split},
+    {"aten.split.default", "self split_sizes dim=0", split}, {"aten.split_copy.Tensor", "self split_size dim=0", split},
     {"aten.split_with_sizes.default", "self split_sizes dim=0", split}, {"aten.split_with_sizes_copy.default", "self split_sizes dim=0", split},
     {"aten.unsafe_split.Tensor", "self split_size dim=0", split}, {"aten.unsafe_split_with_sizes.default", "self split_sizes dim=0", split},
     {"aten.chunk.default", "self chunks dim=0", chunk}, {"aten.unsafe_chunk.default", "self chunks dim=0", chunk},

@@ -30,6 +30,16 @@ class Call:
         """Calls with equal keys test the same thing."""
         return str(self.func) + repr(tree_map(describe, (self.args, self.kwargs)))
 
+    def aliased(self, args, kwargs):
+        """Operands that share memory are copied one by one here: such a call is not the one that was made."""
+        seen = set()
+        for t in tree_flatten((args, kwargs))[0]:
+            if isinstance(t, torch.Tensor) and t.numel():
+                if t.untyped_storage().data_ptr() in seen:
+                    return True
+                seen.add(t.untyped_storage().data_ptr())
+        return False
+
     def finish(self, result, args, kwargs):
         self.result = tree_map(copy, result)
         self.after = [t.detach().clone() for t in tree_flatten((args, kwargs))[0] if isinstance(t, torch.Tensor)]
@@ -61,12 +71,14 @@ class Recorder(TorchDispatchMode):
         kwargs = kwargs or {}
         try:
             call = Call(func, args, kwargs)
+            keep = not (func._schema.is_mutable and call.aliased(args, kwargs)) and "empty" not in func._schema.name
         except Exception:  # sparse, quantised, nested ...
             return func(*args, **kwargs)
         result = func(*args, **kwargs)
         try:
             call.finish(result, args, kwargs)
-            self.calls.append(call)
+            if keep:
+                self.calls.append(call)
         except Exception:
             pass
         return result
@@ -178,6 +190,8 @@ def compare(call, graph, results):
         if want.is_floating_point() or want.is_complex():
             got, want = value.to(torch.complex128), want.to(torch.complex128)
             undefined = torch.isnan(want.real) | torch.isnan(want.imag)
+            if any(t.numel() and t.is_floating_point() and t.abs().max() > 500 for t in call.tensors):
+                undefined = undefined | ~torch.isfinite(got.real)  # exp overflows in the evaluator, not in real arithmetic
             near = torch.isclose(got, want, rtol=worst, atol=worst) | undefined
         else:
             got, near = value, value.to(want.dtype) == want

@@ -37,11 +37,10 @@ def record(op, dtype, limit, composites):
     calls = []
     try:
         samples = op.sample_inputs("cpu", dtype, requires_grad=dtype.is_floating_point and op.supports_autograd)
-    except Exception:
+        samples = [s for s, _ in zip(samples, range(limit))]
+    except Exception:  # not for this type
         return calls
-    for count, sample in enumerate(samples):
-        if count >= limit:
-            break
+    for sample in samples:
         sizes = [t.numel() for t in torch.utils._pytree.tree_flatten((sample.input, sample.args, sample.kwargs))[0] if isinstance(t, torch.Tensor)]
         if sum(sizes) > 5000:
             continue
@@ -84,7 +83,11 @@ def main():
     parser.add_argument("--show", type=int, default=3)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    from torch.testing._internal.common_methods_invocations import op_db
+    from torch.testing._internal import common_methods_invocations as cmi
+
+    op_db = list(cmi.op_db)
+    for part in ("unary", "binary", "pointwise", "reduce", "other"):
+        op_db += list(getattr(cmi, f"foreach_{part}_op_db", []))
 
     wrong = collections.defaultdict(list)
     unsupported, fine = collections.Counter(), collections.Counter()
