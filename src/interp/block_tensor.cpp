@@ -3,6 +3,7 @@
 #include "interp/block_tensor.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "util/result.h"
 
@@ -140,7 +141,15 @@ void Buffer::copy(size_t to, const Buffer& from, size_t k) {
       m[to] = from.m[k];
       r[to] = from.r[k];
       return;
-    case Number::Ball: arb_set(ball[to], from.ball[k]); return;
+    case Number::Ball:
+      arb_set(ball[to], from.ball[k]);
+      if (!from.tag.empty()) {
+        if (tag.empty()) tag.resize(size, 0);
+        tag[to] = from.tag[k];
+      } else if (!tag.empty()) {
+        tag[to] = 0;
+      }
+      return;
   }
 }
 
@@ -156,7 +165,9 @@ Order order(const Buffer& x, size_t i, const Buffer& y, size_t j, bool is_unsign
       return less ? Order::Less : Order::Greater;
     }
     case Number::Interval: return order(x.interval(i), y.interval(j));
-    case Number::Ball: return order(x.ball[i], y.ball[j]);
+    case Number::Ball:
+      if (!x.tag.empty() && !y.tag.empty() && x.tag[i] != 0 && x.tag[i] == y.tag[j] && x.state_at(i) == State::Fine) return Order::Equal;
+      return order(x.ball[i], y.ball[j]);
   }
   return Order::Open;
 }
@@ -164,10 +175,23 @@ Order order(const Buffer& x, size_t i, const Buffer& y, size_t j, bool is_unsign
 bool same_element(const Buffer& x, size_t i, const Buffer& y, size_t j) {
   switch (x.number) {
     case Number::Integer: return x.state_at(i) == State::Fine && y.state_at(j) == State::Fine && x.i[i] == y.i[j];
-    case Number::Interval: return x.m[i] == y.m[j] && x.r[i] == y.r[j];
-    case Number::Ball: return arf_equal(arb_midref(x.ball[i]), arb_midref(y.ball[j])) && mag_equal(arb_radref(x.ball[i]), arb_radref(y.ball[j]));
+    default: return x.state_at(i) == State::Fine && order(x, i, y, j, false) == Order::Equal;
   }
-  return false;
+}
+
+void number_elements(Buffer& b, uint64_t& next) {
+  constexpr uint64_t kLow = (uint64_t{1} << 40) - 1;
+  if (b.number == Number::Interval) {
+    for (size_t k = 0; k < b.size; ++k) {
+      if (b.r[k] == 0 || !(b.r[k] <= DBL_MAX)) continue;
+      // Raised by more than the low 40 bits can take away; subnormal radii have no such bits.
+      const double r = std::max(b.r[k] * (1 + 0x1p-10), 1e-290);
+      b.r[k] = std::bit_cast<double>((std::bit_cast<uint64_t>(r) & ~kLow) | (next++ & kLow));
+    }
+  } else if (b.number == Number::Ball) {
+    b.tag.resize(b.size);
+    for (size_t k = 0; k < b.size; ++k) b.tag[k] = arb_is_exact(b.ball[k]) ? 0 : next++;
+  }
 }
 
 Buffer gather(const Buffer& in, const std::vector<Table>& tables) {
@@ -209,7 +233,7 @@ Buffer gather(const Buffer& in, const std::vector<Table>& tables) {
         }
         break;
       case Number::Ball:
-        for (size_t k = 0; k < width; ++k) arb_set(out.ball[row + k], in.ball[base + last[k]]);
+        for (size_t k = 0; k < width; ++k) out.copy(row + k, in, static_cast<size_t>(base + last[k]));
         break;
     }
     for (size_t d = outer; d-- > 0;) {  // next row

@@ -84,6 +84,7 @@ struct Buffer {
   std::vector<State> state;   // Integer: empty = all Fine
   std::vector<double> m, r;   // Interval
   Balls ball;
+  std::vector<uint64_t> tag;  // Ball: identities, 0 = none; empty = none
 
   static Buffer integers(size_t n) { return make(Number::Integer, n); }
   static Buffer make(Number number, size_t n);
@@ -95,6 +96,8 @@ struct Buffer {
   size_t bytes() const;
 };
 Order order(const Buffer& x, size_t i, const Buffer& y, size_t j, bool is_unsigned);
+// Gives every inexact element a number of its own, from `next` on (see number.h).
+void number_elements(Buffer& b, uint64_t& next);
 bool same_element(const Buffer& x, size_t i, const Buffer& y, size_t j);  // the same representation
 
 using Table = std::vector<int64_t>;

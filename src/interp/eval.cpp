@@ -9,6 +9,21 @@
 namespace shardproof::interp {
 namespace {
 
+// Operators whose results are new numbers, not elements of their operands.
+bool computes(const ir::Graph& g, const ir::Node& n) {
+  using ir::Fn;
+  if (n.op == ir::Op::Map && n.fn == Fn::Convert) return ir::is_int(g[n.in[0]].dtype);  // beyond 2^53
+
+  const bool chooses = n.fn == Fn::Max || n.fn == Fn::Min || n.fn == Fn::Select || n.fn == Fn::Convert || n.fn == Fn::Complex || n.fn == Fn::Real ||
+                       n.fn == Fn::Imag;
+  switch (n.op) {
+    case ir::Op::Map: case ir::Op::Reduce: case ir::Op::Scan: return !chooses;
+    case ir::Op::Contract: return true;
+    case ir::Op::Scatter: return !n.set && !chooses;
+    default: return false;
+  }
+}
+
 size_t bytes_of(const Value& v) { return v.data->bytes() + (v.imag ? v.imag->bytes() : 0); }
 
 // Inputs are given as intervals; balls take them over exactly.
@@ -91,7 +106,7 @@ std::vector<Value> eval_opaque(Context& c, const ir::Node& n, const std::vector<
   return out;
 }
 
-Evaluator::Evaluator(const ir::Graph& graph, const Inputs& inputs, Config config) : context_{graph, config, 0}, inputs_(inputs) {}
+Evaluator::Evaluator(const ir::Graph& graph, const Inputs& inputs, Config config) : context_{graph, config, 0, 1}, inputs_(inputs) {}
 
 const Value* Evaluator::get(ir::NodeId id) const { return id < values_.size() && !values_[id].empty() ? &values_[id][0] : nullptr; }
 
@@ -164,6 +179,9 @@ void Evaluator::step(ir::NodeId id) {
     default: throw EvalError{fmt::format("unsupported-operator: {} is not evaluated", ir::name(n.op))};
   }
   if (n.op != Op::Sort && n.op != Op::Opaque) SP_CHECK(out[0].shape() == n.shape);
+  if (computes(context_.g, n) && out[0].is_float() && out[0].data.use_count() == 1) {
+    number_elements(const_cast<Buffer&>(*out[0].data), context_.next_number);  // ours alone until it is stored
+  }
   for (const Value& v : out) {
     context_.check(v.axes);
     SP_CHECK(v.data->size == static_cast<size_t>(v.blocks()));

@@ -25,11 +25,15 @@ enum class Literals : uint8_t {
   Perturbed,  // moved by a pseudo-random part of that unit, alike wherever the same literal stands
 };
 
+// Who wins among equal keys where the operator leaves it open (unstable sorts, argmax).
+enum class Ties : uint8_t { Open, First, Last };
+
 struct Config {
   Number number = Number::Interval;   // of floats
   slong bits = 128;                   // Ball
   Literals literals = Literals::Width;
   uint64_t literal_seed = 0;          // Perturbed
+  Ties ties = Ties::Open;
   bool random_kernels = false;        // opaque kernels and draws: pseudo-random functions instead of poison
   int64_t max_blocks = 1 << 24;       // of one tensor
   size_t max_bytes = size_t{1} << 30; // of all tensors alive
@@ -44,6 +48,7 @@ struct Context {
   const ir::Graph& g;
   Config config;
   double work = 0;
+  uint64_t next_number = 1;   // identities of elements
 
   // Counts work before it is done; throws EvalError when the budget or time is used up.
   void spend(double operations);

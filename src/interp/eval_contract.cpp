@@ -76,6 +76,16 @@ void reduce_interval(Fn fn, Buffer& out, size_t k, const Line& line) {
 }
 
 void reduce_ball(Fn fn, Buffer& out, size_t k, const Line& line, slong bits) {
+  if ((fn == Fn::Max || fn == Fn::Min) && !line.offsets.empty()) {  // the extreme element itself, if it is decided
+    size_t best = 0;
+    bool decided = true;
+    for (size_t j = 1; j < line.offsets.size() && decided; ++j) {
+      const Order o = order(line.in, line.at(j), line.in, line.at(best), false);
+      decided = o != Order::Open;
+      if (o == (fn == Fn::Max ? Order::Greater : Order::Less)) best = j;
+    }
+    if (decided) return out.copy(k, line.in, line.at(best));
+  }
   arb_ptr acc = out.ball[k];
   arb_t x;
   arb_init(x);
@@ -135,8 +145,8 @@ void reduce_integer(Fn fn, DType t, Buffer& out, size_t k, const Line& line) {
   if (s != State::Fine && !settled) out.set_state(k, s);
 }
 
-// S-22 arg_reduce: index of the extreme. A tie is left open by MANIFEST.md section 4, so it is undecided here.
-void arg_reduce(const ir::Node& n, DType t, Buffer& out, size_t k, const Line& line, const Axis& axis) {
+// S-22 arg_reduce: index of the extreme. A tie is left open by MANIFEST.md section 4, so it is undecided here unless the configuration chooses.
+void arg_reduce(const Context& c, const ir::Node& n, DType t, Buffer& out, size_t k, const Line& line, const Axis& axis) {
   const bool want_max = n.fn == Fn::Max;
   size_t best = 0;
   State s = line.in.state_at(line.at(0));
@@ -147,13 +157,25 @@ void arg_reduce(const ir::Node& n, DType t, Buffer& out, size_t k, const Line& l
     if (o == (want_max ? Order::Greater : Order::Less)) best = j;
   }
   // The winner must beat every other; comparing once more finds ties and overlaps.
+  std::vector<size_t> tied{best};
   for (size_t j = 0; j < line.offsets.size() && s == State::Fine; ++j) {
     if (j == best) continue;
     const Order o = order(line.in, line.at(j), line.in, line.at(best), ir::is_unsigned_int(t));
-    if (o == Order::Open || o == Order::Equal) s = State::Undecided;
+    if (o == Order::Open) s = State::Undecided;
+    if (o == Order::Equal) tied.push_back(j);
   }
-  if (s == State::Fine && line.times[best] != 1) s = State::Undecided;
-  out.i[k] = axis.start(static_cast<int64_t>(best));
+  int64_t index = axis.start(static_cast<int64_t>(best));
+  if (s == State::Fine && (tied.size() > 1 || line.times[best] != 1)) {
+    std::sort(tied.begin(), tied.end());
+    if (c.config.ties == Ties::Open) {
+      s = State::Undecided;
+    } else if (c.config.ties == Ties::First) {
+      index = axis.start(static_cast<int64_t>(tied.front()));
+    } else {
+      index = axis.end(static_cast<int64_t>(tied.back())) - 1;
+    }
+  }
+  out.i[k] = index;
   if (s != State::Fine) out.set_state(k, s);
 }
 
@@ -325,7 +347,7 @@ Value eval_reduce(Context& c, const ir::Node& n, const std::vector<const Value*>
     for (size_t k = 0; k < bases.size(); ++k) {
       const Line line{b, offsets, times, bases[k]};
       if (n.op == ir::Op::ArgReduce) {
-        arg_reduce(n, x.dtype, out, k, line, reduced[0]);
+        arg_reduce(c, n, x.dtype, out, k, line, reduced[0]);
       } else if (b.number == Number::Integer) {
         reduce_integer(n.fn, n.dtype, out, k, line);
       } else if (b.number == Number::Ball) {

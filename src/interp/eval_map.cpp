@@ -72,6 +72,20 @@ void float_unary(Context& c, Fn fn, Buffer& out, const Arg& x) {
 }
 
 void float_binary(Context& c, Fn fn, Buffer& out, const Arg& x, const Arg& y) {
+  if (out.number == Number::Ball && (fn == Fn::Max || fn == Fn::Min)) {  // the element itself where that is decided
+    for (size_t k = 0; k < out.size; ++k) {
+      const Order o = order(*x.b, x.at(k), *y.b, y.at(k), false);
+      if (o == Order::Open) {
+        apply(fn, out.ball[k], x.b->ball[x.at(k)], y.b->ball[y.at(k)], c.config.bits);
+        if (!out.tag.empty()) out.tag[k] = 0;
+      } else if ((o == Order::Less) == (fn == Fn::Max)) {
+        out.copy(k, *y.b, y.at(k));
+      } else {
+        out.copy(k, *x.b, x.at(k));
+      }
+    }
+    return;
+  }
   if (out.number == Number::Ball) {
     for (size_t k = 0; k < out.size; ++k) apply(fn, out.ball[k], x.b->ball[x.at(k)], y.b->ball[y.at(k)], c.config.bits);
     return;

@@ -134,7 +134,7 @@ std::vector<Value> eval_sort(Context& c, const ir::Node& n, const std::vector<co
       // A maximal group of places whose order is not decided by the keys.
       size_t last = first + 1;
       bool exact_tie = true;
-      for (size_t reach = first; last < length; ++last) {
+      for (; last < length; ++last) {
         // Does any key of the group reach the next one? Keys are sorted by midpoint, radii vary: compare with all of the group.
         bool linked = false;
         for (size_t q = first; q < last && !linked; ++q) {
@@ -142,16 +142,15 @@ std::vector<Value> eval_sort(Context& c, const ir::Node& n, const std::vector<co
           linked = o == Order::Equal || o == Order::Open || (o == (descending ? Order::Less : Order::Greater));
           exact_tie = exact_tie && (!linked || o == Order::Equal);
         }
-        (void)reach;
         if (!linked) break;
       }
-      const bool settled = last == first + 1 || (exact_tie && stable);
+      const bool settled = last == first + 1 || (exact_tie && (stable || c.config.ties != Ties::Open));
+      if (exact_tie && !stable && c.config.ties == Ties::Last) std::reverse(order_of.begin() + first, order_of.begin() + last);
       for (size_t i = 0; i < xs.size(); ++i) {
         const Buffer& b = *xs[i].data;
         bool alike = true;
         for (size_t q = first + 1; q < last && !settled; ++q) {
-          alike = alike && same_element(b, base + order_of[first] * stride, b, base + order_of[q] * stride) &&
-                  (b.number == Number::Integer || (b.number == Number::Interval ? b.r[base + order_of[q] * stride] == 0 : arb_is_exact(b.ball[base + order_of[q] * stride])));
+          alike = alike && same_element(b, base + order_of[first] * stride, b, base + order_of[q] * stride);
         }
         for (size_t q = first; q < last; ++q) {
           const size_t k = base + q * stride;

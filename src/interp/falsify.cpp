@@ -77,6 +77,7 @@ Runs::Runs(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, c
            std::chrono::steady_clock::time_point deadline)
     : problem_(problem), inputs_(std::move(inputs)), options_(options), deadline_(deadline) {
   literals_matter_ = has_rounded_literals(problem.graph);
+  for (const ir::Node& n : problem.graph.nodes) ties_matter_ = ties_matter_ || n.op == ir::Op::Sort || n.op == ir::Op::ArgReduce;
   plain_ = std::make_unique<Evaluator>(problem.graph, *inputs_, base());
 }
 
@@ -87,8 +88,8 @@ Config Runs::base() const {
   return c;
 }
 
-Evaluator& Runs::reading(Number number, slong bits, Literals literals, uint64_t seed) {
-  const Key key{number, bits, literals, seed};
+Evaluator& Runs::reading(Number number, slong bits, Literals literals, uint64_t seed, Ties ties) {
+  const Key key{number, number == Number::Ball ? bits : 0, literals, seed, ties};
   for (auto& [k, evaluator] : readings_) {
     if (k == key) return *evaluator;
   }
@@ -97,19 +98,20 @@ Evaluator& Runs::reading(Number number, slong bits, Literals literals, uint64_t 
   c.bits = bits;
   c.literals = literals;
   c.literal_seed = seed;
+  c.ties = ties;
   readings_.emplace_back(key, std::make_unique<Evaluator>(problem_.graph, *inputs_, c));
   return *readings_.back().second;
 }
 
 // The difference must keep its direction and about its size when literals move inside their last place, alike on both sides. Midpoints of doubles
 // are enough to see that: the rigorous part has been done with one reading.
-bool Runs::stands_in_other_readings(Pair pair, const Comparison& found, slong bits) {
+bool Runs::stands_in_other_readings(Pair pair, const Comparison& found, slong bits, Ties ties) {
   if (!literals_matter_ || found.undefined) return true;
   double low = found.gap, high = found.gap;
   for (int k = 0; k < kReadings; ++k) {
     const Literals literals = k == 0 ? Literals::Exact : k == 1 ? Literals::Closed : Literals::Perturbed;
     const auto middles = [&](Number number) -> std::pair<Interval, Interval> {
-      Evaluator& e = reading(number, bits, literals, static_cast<uint64_t>(k));
+      Evaluator& e = reading(number, bits, literals, static_cast<uint64_t>(k), ties);
       e.run({pair.first, pair.second});
       const Value *s = e.get(pair.first), *d = e.get(pair.second);
       return s && d ? at_index(*s, *d, found.index, found.imaginary) : std::pair(kUndecided, kUndecided);
@@ -123,19 +125,33 @@ bool Runs::stands_in_other_readings(Pair pair, const Comparison& found, slong bi
   return high - low <= std::min(std::fabs(low), std::fabs(high)) / 4;
 }
 
-Comparison Runs::confirm(Pair pair, const Comparison& suspect, std::string* how) {
+// Where ties had to be broken, neither value may depend on how.
+bool Runs::stands_for_other_ties(Pair pair, const Comparison& found, slong bits) {
+  Evaluator& e = reading(bits > 0 ? Number::Ball : Number::Interval, bits, Literals::Exact, 0, Ties::Last);
+  e.run({pair.first, pair.second});
+  const Value *s = e.get(pair.first), *d = e.get(pair.second);
+  if (!s || !d) return false;
+  const auto [x, y] = at_index(*s, *d, found.index, found.imaginary);
+  const auto alike = [](Interval a, Interval b) { return (is_undefined(a) && is_undefined(b)) || (is_real(a) && is_real(b) && std::fabs(a.m - b.m) <= a.r + b.r + 1e-9 * std::fabs(a.m)); };
+  return alike(x, found.sequential) && alike(y, found.distributed);
+}
+
+Comparison Runs::confirm_with(Pair pair, const Comparison& suspect, std::string* how, Ties ties) {
   const auto attempt = [&](Number number, slong bits) -> std::optional<Comparison> {
-    Evaluator& e = reading(number, bits, Literals::Exact, 0);
+    Evaluator& e = reading(number, bits, Literals::Exact, 0, ties);
     e.run({pair.first, pair.second});
     const Value *s = e.get(pair.first), *d = e.get(pair.second);
     if (!s || !d) return std::nullopt;
     return compare(*s, *d);
   };
-  const char* readings = literals_matter_ ? ", literals moved within their rounding" : "";
-  if (literals_matter_) {  // their width alone may have hidden it
+  const auto stands = [&](const Comparison& c, slong bits) {
+    return stands_in_other_readings(pair, c, bits, ties) && (ties == Ties::Open || stands_for_other_ties(pair, c, bits));
+  };
+  const std::string conditions = std::string(literals_matter_ ? ", literals moved within their rounding" : "") + (ties == Ties::Open ? "" : ", for both ways to break ties");
+  if (literals_matter_ || ties != Ties::Open) {  // the width of literals or a tie alone may have hidden it
     const auto c = attempt(Number::Interval, 0);
-    if (c && c->kind == Comparison::Kind::Differs && stands_in_other_readings(pair, *c, 0)) {
-      *how = fmt::format("intervals of doubles{}", readings);
+    if (c && c->kind == Comparison::Kind::Differs && stands(*c, 0)) {
+      *how = "intervals of doubles" + conditions;
       return *c;
     }
   }
@@ -149,8 +165,8 @@ Comparison Runs::confirm(Pair pair, const Comparison& suspect, std::string* how)
     const auto c = attempt(Number::Ball, bits);
     if (!c) break;  // budget
     if (c->kind == Comparison::Kind::Differs) {
-      if (!stands_in_other_readings(pair, *c, bits)) return suspect;
-      *how = fmt::format("balls of {} bits{}", bits, readings);
+      if (!stands(*c, bits)) return suspect;
+      *how = fmt::format("balls of {} bits{}", bits, conditions);
       return *c;
     }
     if (c->kind == Comparison::Kind::Same) return *c;
@@ -162,6 +178,12 @@ Comparison Runs::confirm(Pair pair, const Comparison& suspect, std::string* how)
     last = *c;
   }
   return last;
+}
+
+Comparison Runs::confirm(Pair pair, const Comparison& suspect, std::string* how) {
+  const Comparison c = confirm_with(pair, suspect, how, Ties::Open);
+  if (c.kind != Comparison::Kind::Open || !ties_matter_) return c;
+  return confirm_with(pair, c, how, Ties::First);
 }
 
 std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<size_t>& outputs, const Options& options, std::string* witness_json) {
@@ -208,6 +230,7 @@ std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<siz
   // inside of runs). Tiny programs are dense at once.
   const bool affordable = maker.dense_work() <= kDenseWork && input_elements <= kDenseElements;
   const bool tiny = maker.dense_work() <= kTinyWork;
+  Detail level = Detail::Fine;
   std::vector<int> agreed(outputs.size(), 0);
   for (int round = 0; round < options.seeds; ++round) {
     if (std::all_of(done.begin(), done.end(), [](bool b) { return b; })) break;
@@ -215,8 +238,6 @@ std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<siz
     const uint64_t seed = options.seed + static_cast<uint64_t>(round);
     const int variant = round % 3;
     const bool dense = tiny || (affordable && round % 2 == 1);
-    auto inputs = std::make_shared<const Inputs>(maker.make(seed, dense, variant));
-    auto runs = std::make_unique<Runs>(problem, inputs, options, deadline);
     std::vector<ir::NodeId> targets;
     for (size_t k = 0; k < outputs.size(); ++k) {
       if (done[k]) continue;
@@ -229,7 +250,19 @@ std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<siz
         }
       }
     }
-    runs->plain().run(targets);
+    // The finest blocks that the budget allows.
+    std::shared_ptr<const Inputs> inputs;
+    std::unique_ptr<Runs> runs;
+    Detail detail = dense ? Detail::Dense : level;
+    for (;; detail = static_cast<Detail>(static_cast<int>(detail) + 1)) {
+      runs.reset();
+      inputs = std::make_shared<const Inputs>(maker.make(seed, detail, variant));
+      runs = std::make_unique<Runs>(problem, inputs, options, deadline);
+      runs->plain().run(targets);
+      const bool failed = runs->plain().work() > kDenseWork || std::any_of(targets.begin(), targets.end(), [&](ir::NodeId id) { return runs->plain().reason(id).starts_with("budget: too") || runs->plain().reason(id).starts_with("budget: a "); });
+      if (!failed || detail == Detail::Minimal || std::chrono::steady_clock::now() > deadline) break;
+    }
+    if (!dense) level = detail;
     bool kept = false;
     for (size_t k = 0; k < outputs.size(); ++k) {
       if (done[k]) continue;
@@ -237,7 +270,7 @@ std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<siz
       refutation.output = outputs[k];
       refutation.seed = seed;
       refutation.variant = variant;
-      refutation.dense = dense;
+      refutation.detail = detail;
       refutation.inputs = inputs;
       refutation.arithmetic = "intervals of doubles";
       bool all_fail = true, any_open = false, any_same = false;

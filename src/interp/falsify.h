@@ -30,7 +30,7 @@ struct Refutation {
   size_t output = 0;                 // index into problem.outputs
   uint64_t seed = 0;
   int variant = 0;
-  bool dense = true;
+  Detail detail = Detail::Dense;
   std::shared_ptr<const Inputs> inputs;
   std::vector<std::string> candidates;   // placements that fail, in words
   std::vector<Comparison> differences;   // one per candidate that has goals
@@ -48,16 +48,18 @@ class Runs {
   Comparison confirm(Pair pair, const Comparison& suspect, std::string* how);
 
  private:
-  Evaluator& reading(Number number, slong bits, Literals literals, uint64_t seed);
+  Evaluator& reading(Number number, slong bits, Literals literals, uint64_t seed, Ties ties = Ties::Open);
+  Comparison confirm_with(Pair pair, const Comparison& suspect, std::string* how, Ties ties);
+  bool stands_for_other_ties(Pair pair, const Comparison& found, slong bits);
   Config base() const;
-  bool stands_in_other_readings(Pair pair, const Comparison& found, slong bits);
+  bool stands_in_other_readings(Pair pair, const Comparison& found, slong bits, Ties ties);
   const link::Problem& problem_;
   std::shared_ptr<const Inputs> inputs_;
   Options options_;
   std::chrono::steady_clock::time_point deadline_;
-  bool literals_matter_ = false;
+  bool literals_matter_ = false, ties_matter_ = false;
   std::unique_ptr<Evaluator> plain_;
-  using Key = std::tuple<Number, slong, Literals, uint64_t>;
+  using Key = std::tuple<Number, slong, Literals, uint64_t, Ties>;
   std::vector<std::pair<Key, std::unique_ptr<Evaluator>>> readings_;
 };
 

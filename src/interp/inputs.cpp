@@ -179,19 +179,19 @@ std::vector<std::string> InputMaker::impossible() const {
   return out;
 }
 
-Inputs InputMaker::make(uint64_t seed, bool dense, int variant) const {
+Inputs InputMaker::make(uint64_t seed, Detail detail, int variant) const {
   Inputs out;
-  for (const Plan& plan : plans_) out.emplace(plan.input, make_one(plan, seed, dense, variant));
+  for (const Plan& plan : plans_) out.emplace(plan.input, make_one(plan, seed, detail, variant));
   return out;
 }
 
-Value InputMaker::make_one(const Plan& plan, uint64_t seed, bool dense, int variant) const {
+Value InputMaker::make_one(const Plan& plan, uint64_t seed, Detail detail, int variant) const {
   const ir::Node& n = problem_.graph[plan.input];
   Random random{mix(seed * 1000003u + hash_text(n.name) + plan.input)};
   std::vector<Axis> axes;
   for (size_t d = 0; d < n.shape.size(); ++d) {
     const int64_t extent = n.shape[d];
-    const bool all = dense || extent <= 3 || static_cast<int64_t>(d) == plan.distinct_dim;
+    const bool all = detail == Detail::Dense || extent <= (detail == Detail::Fine ? 3 : 1) || static_cast<int64_t>(d) == plan.distinct_dim;
     if (all) {
       axes.push_back(Axis::unit(extent));
       continue;
@@ -199,7 +199,10 @@ Value InputMaker::make_one(const Plan& plan, uint64_t seed, bool dense, int vari
     // One random cut inside every run that the programs ask for, two where there are few.
     std::vector<int64_t> cuts = plan.cuts[d];
     const Axis asked = Axis::at(extent, cuts);
-    const int inside = asked.blocks() <= 4 ? 2 : 1;
+    const bool is_longest = extent == *std::max_element(n.shape.begin(), n.shape.end());
+    int inside = asked.blocks() <= 4 ? 2 : 1;
+    if (detail == Detail::Coarse && extent < 48 && !is_longest) inside = 0;
+    if (detail == Detail::Minimal) inside = is_longest && asked.blocks() <= 2 ? 1 : 0;
     for (int64_t k = 0; k < asked.blocks() && asked.blocks() <= 64; ++k) {
       for (int q = 0; q < inside; ++q) cuts.push_back(asked.start(k) + random.below(asked.run(k)));
     }
@@ -221,15 +224,22 @@ Value InputMaker::make_one(const Plan& plan, uint64_t seed, bool dense, int vari
     if (plan.at_least) return plan.minimum + size * (n.shape.size() >= 2 ? scale : 1);
     return (negative ? -size : size) * scale;
   };
+  // Edges show what is clamped or off by one: a single integer is one of them, of many some are.
+  const auto below = [&](int64_t span) -> int64_t {
+    const double edge = random.unit();
+    if (total == 1 && variant < 2) return variant == 0 ? span - 1 : 0;
+    if (total > 1 && edge < 0.06) return edge < 0.03 ? 0 : span - 1;
+    return random.below(span);
+  };
   const auto integer = [&]() -> int64_t {
     if (n.dtype == ir::DType::Bool) return random.below(2);
     if (plan.has_range) {
       const double span = std::min(plan.high - plan.low, 9e15);
-      return static_cast<int64_t>(plan.low) + random.below(static_cast<int64_t>(span));
+      return static_cast<int64_t>(plan.low) + below(static_cast<int64_t>(span));
     }
     if (plan.at_least) return static_cast<int64_t>(plan.minimum) + (plan.greater ? 1 : 0) + random.below(5);
     const int64_t bound = plan.bound > 0 ? plan.bound : ir::int_bits(n.dtype) <= 2 ? 2 : 8;
-    return random.below(bound);
+    return below(bound);
   };
   // Exceptions (ignored labels) are dense in some quarters of the tensor and rare in others, so that counts differ between shards.
   static constexpr double kOften[4] = {0.6, 0.1, 0.4, 0.05};

@@ -12,13 +12,22 @@
 
 namespace shardproof::interp {
 
+// How finely inputs are cut.
+enum class Detail : uint8_t {
+  Dense,    // every element its own
+  Fine,     // the programs' cuts, and random ones in every dimension
+  Coarse,   // the programs' cuts, and random ones in long dimensions
+  Minimal,  // the programs' cuts, and one random one in the longest dimension
+};
+constexpr const char* kDetailNames[] = {"dense", "fine", "coarse", "minimal"};
+
 class InputMaker {
  public:
   explicit InputMaker(const link::Problem& problem);
   // Scalar operations that an evaluation on dense inputs takes.
   double dense_work() const { return dense_work_; }
-  // `variant` changes the character: 0 mixed signs, 1 mostly positive, 2 small integers and many exceptions.
-  Inputs make(uint64_t seed, bool dense, int variant) const;
+  // `variant` changes the character: 0 mixed signs and single integers at their upper end, 1 mostly positive and at the lower end, 2 many exceptions.
+  Inputs make(uint64_t seed, Detail detail, int variant) const;
   // Facts that cannot be satisfied as sizes are ("distinct" over more places than values).
   std::vector<std::string> impossible() const;
 
@@ -32,7 +41,7 @@ class InputMaker {
     double low = 0, high = 0, exception = 0, minimum = 0, not_all_equal = 0;
     int64_t distinct_dim = -1;
   };
-  Value make_one(const Plan& plan, uint64_t seed, bool dense, int variant) const;
+  Value make_one(const Plan& plan, uint64_t seed, Detail detail, int variant) const;
   const link::Problem& problem_;
   std::vector<Plan> plans_;
   double dense_work_ = 0;

@@ -158,6 +158,7 @@ Interval log(Interval x) {
 
 Order order(Interval x, Interval y) {
   if (x.m != x.m || y.m != y.m) return Order::Open;
+  if (x.m == y.m && x.r == y.r) return Order::Equal;  // exact, or the very same element (its number is in the radius)
   const double gap = y.m - x.m;
   if (gap == 0 || gap != gap) return x.r == 0 && y.r == 0 ? Order::Equal : Order::Open;  // NaN: the same infinity
   if (std::isinf(gap)) return gap > 0 ? Order::Less : Order::Greater;

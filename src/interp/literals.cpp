@@ -97,7 +97,8 @@ void set_literal(const Context& c, Buffer& b, size_t k, const ir::Literal& lit, 
       lit.format == ir::DType::U64 ? arb_set_ui(b.ball[k], static_cast<ulong>(lit.i)) : arb_set_si(b.ball[k], lit.i);
     } else {
       const double m = lit.format == ir::DType::U64 ? static_cast<double>(static_cast<uint64_t>(lit.i)) : static_cast<double>(lit.i);
-      b.set(k, {m, std::fabs(m) < 0x1p53 ? 0 : std::fabs(m) * 0x1p-52});
+      // Different integers beyond 2^53 get different radii: equal enclosures stand for equal numbers.
+      b.set(k, {m, std::fabs(m) < 0x1p53 ? 0 : std::fabs(m) * 0x1p-51 * (1 + static_cast<double>(lit.i & 0xffff) * 0x1p-20)});
     }
     return;
   }

@@ -8,6 +8,10 @@
 //   undecided (anything)          m = NaN,   r = inf     also: a real too large for doubles, an open branch, a random draw
 // Every operation encloses: the true value of an element lies in what is computed from enclosures of its operands. Results that are exact in
 // doubles (integers, powers of two, masks) have radius 0, so that comparisons and rounding of counters stay decided.
+//
+// Identity: x >= max(x) must hold for the very element that is the maximum, though its enclosure overlaps itself. So every computed element that
+// is not exact gets a number of its own within one evaluation (in the low bits of an interval's radius, beside a ball); what only moves elements keeps
+// it, and order() takes equal numbers for equal values.
 #pragma once
 
 #include <cfloat>

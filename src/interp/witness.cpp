@@ -302,6 +302,7 @@ std::string write_witness(const link::Problem& problem, const Refutation& r, con
   Json w = header(problem, options, "values");
   w["output"] = problem.outputs[r.output].name;
   w["seed"] = r.seed;
+  w["detail"] = kDetailNames[static_cast<int>(r.detail)];
   w["candidates"] = r.candidates;
   w["arithmetic"] = r.arithmetic;
   if (!r.differences.empty()) {
