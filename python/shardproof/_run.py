@@ -93,7 +93,8 @@ def _check(
     path: pathlib.Path, time_limit: float | None, memory_limit: int | None, certificate: Any, witness: Any
 ) -> tuple[Mapping[str, Any], str]:
     core = extension()
-    if core is not None and "SHARDPROOF" not in os.environ:
+    # A limit on memory is set for a whole process, so it needs one of its own; SHARDPROOF asks for a particular command.
+    if core is not None and memory_limit is None and "SHARDPROOF" not in os.environ:
         answer, text = core.check(
             str(path),
             float(time_limit or 0),

@@ -177,6 +177,22 @@ _REWRITES: dict[str, Callable[..., Any]] = {
 }
 
 
+def _as_view(
+    x: torch.Tensor, size: Sequence[int], stride: Sequence[int], offset: int | None = None
+) -> torch.Tensor | None:
+    """as_strided speaks of memory; where it only cuts off and reshapes a contiguous tensor (FSDP2 does that), it is a slice and a view."""
+    count, expected = 1, []
+    for n in reversed(size):
+        expected.insert(0, count)
+        count *= n
+    contiguous = all(n == 1 or s == e for n, s, e in zip(size, stride, expected, strict=True))
+    start = x.storage_offset() if offset is None else offset
+    if not contiguous or not x.is_contiguous() or x.storage_offset() != 0 or start + count > x.numel():
+        return None
+    flat = x.reshape(-1)
+    return (flat if start == 0 and count == x.numel() else flat.narrow(0, start, count)).view(list(size))
+
+
 class Rewriter(torch.fx.Interpreter):
     """Runs a traced graph with raw c10d operators replaced."""
 
@@ -188,6 +204,8 @@ class Rewriter(torch.fx.Interpreter):
                     f"the collective dist.{name.strip('_')} is not supported; use its functional form from torch.distributed._functional_collectives"
                 )
             return _REWRITES[name](*args, **kwargs)
+        if target is torch.ops.aten.as_strided.default and (plain := _as_view(*args, **kwargs)) is not None:
+            return plain
         if isinstance(target, torch._ops.OpOverload) and target.namespace == "fsdp":
             name = target._schema.name.split("::")[1]
             if name not in _FSDP_REWRITES:

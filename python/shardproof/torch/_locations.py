@@ -21,6 +21,7 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _STDLIB = sysconfig.get_path("stdlib") + os.sep
 _SITE = re.compile(r".*[/\\](?:site|dist)-packages[/\\]")
+_DEVICES = "_devices.py"  # stands between the program and PyTorch
 _ENGINE = os.path.join("torch", "autograd", "graph.py")
 _FRAME = re.compile(r'File "([^"]*)", line (\d+), in ([^\n]*)(?:\n\s+([^\n]*))?')
 
@@ -51,17 +52,21 @@ def _forward_frames(texts: list[str]) -> list[traceback.FrameSummary]:
     ]
 
 
+def _below_capture(frames: list[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
+    """What called the capture is no part of the program."""
+    ours = (i for i, f in enumerate(frames) if f.filename.startswith(_OURS) and not f.filename.endswith(_DEVICES))
+    return frames[max(ours, default=-1) + 1 :]
+
+
 def _choose(summary: traceback.StackSummary) -> list[traceback.FrameSummary]:
     frames = list(summary)
-    # What called the capture is no part of the program.
-    frames = frames[max((i for i, f in enumerate(frames) if f.filename.startswith(_OURS)), default=-1) + 1 :]
+    frames = _below_capture(frames)
     node = torch._C._current_autograd_node()
     if node is not None:
         engine = max((i for i, f in enumerate(frames) if f.filename.endswith(_ENGINE)), default=-1)
         own = [f for f in frames[engine + 1 :] if is_users(f.filename)]
         if not own:
-            own = _forward_frames(node.metadata.get("traceback_", []))
-            own = own[max((i for i, f in enumerate(own) if f.filename.startswith(_OURS)), default=-1) + 1 :]
+            own = _below_capture(_forward_frames(node.metadata.get("traceback_", [])))
         frames = own
     return [f for f in frames if is_users(f.filename)]
 
