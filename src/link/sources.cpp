@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "link/graph_shapes.h"
+#include "lower/graphdef.h"
 #include "lower/kernels.h"
 #include "lower/lower.h"
 #include "manifest/match.h"
@@ -72,6 +74,12 @@ size_t count_operators(const fx::Graph& graph) {
   return n;
 }
 
+size_t count_operators(const graphdef::Module& module) {
+  size_t n = module.main.nodes.size();
+  for (const auto& [name, function] : module.functions) n += function.body.nodes.size();
+  return n;
+}
+
 size_t count_operators(const hlo::Module& module) {
   size_t n = 0;
   for (const hlo::Computation& c : module.computations) {
@@ -81,18 +89,22 @@ size_t count_operators(const hlo::Module& module) {
   return n;
 }
 
-template <typename Module>
-Result<std::shared_ptr<const Source>> finish(Result<frontend::Program> program, const Module& module) {
+Result<std::shared_ptr<const Source>> finish(Result<frontend::Program> program, size_t operators) {
   if (!program) return program.error();
   auto source = std::make_shared<Source>();
   source->program = std::move(*program);
-  source->operators = module;
+  source->operators = operators;
   return std::shared_ptr<const Source>(std::move(source));
 }
 
 Result<std::shared_ptr<const Source>> lower(Result<fx::Module> module, const frontend::ConstantSource& constants, const lower::aten::Kernels& kernels) {
   if (!module) return module.error();
   return finish(lower::lower_fx(*module, constants, kernels), count_operators(module->graph));
+}
+
+Result<std::shared_ptr<const Source>> lower(Result<graphdef::Module> module, const frontend::ConstantSource& constants, const lower::InputShapes& shapes) {
+  if (!module) return module.error();
+  return finish(lower::lower_graphdef(*module, constants, shapes), count_operators(*module));
 }
 
 Result<std::shared_ptr<const Source>> lower(Result<hlo::Module> module, const frontend::ConstantSource& constants) {
@@ -139,6 +151,9 @@ std::optional<std::vector<ir::Literal>> ManifestConstants::constant(const std::s
   return c->values;
 }
 
+Sources::Sources(const manifest::Manifest& manifest) : manifest_(manifest) {}
+Sources::~Sources() = default;
+
 Result<std::shared_ptr<const Source>> Sources::read(const std::string& file, int64_t rank) {
   std::string path = manifest_.resolve(file);
   // Constants of one side make the lowered program that side's own.
@@ -148,26 +163,48 @@ Result<std::shared_ptr<const Source>> Sources::read(const std::string& file, int
   if (auto it = cache_.find(key); it != cache_.end()) return it->second;
   Result<std::string> bytes = manifest::read_file(path, kMaxFileBytes);
   if (!bytes) return manifest_.error("SP204", fmt::format("the program \"{}\" {}", file, bytes.error().message), rank < 0 ? "sequential" : "distributed");
-  if (std::find(files_.begin(), files_.end(), path) == files_.end()) files_.push_back(path);
+  if (seen_.insert(path).second) files_.push_back(path);
 
-  lower::aten::Kernels kernels = lower::aten::Kernels::builtin();
-  for (const std::string& k : manifest_.kernels) {
-    Result<std::string> text = manifest::read_file(manifest_.resolve(k), 64u << 20);
-    if (!text) return manifest_.error("SP204", fmt::format("the kernel contracts \"{}\" {}", k, text.error().message), "kernels");
-    Result<int> loaded = kernels.load(*text, manifest_.resolve(k));
-    if (!loaded) return loaded.error();
+  if (!kernels_) {
+    kernels_ = std::make_unique<lower::aten::Kernels>(lower::aten::Kernels::builtin());
+    for (const std::string& k : manifest_.kernels) {
+      Result<std::string> text = manifest::read_file(manifest_.resolve(k), 64u << 20);
+      if (!text) return manifest_.error("SP204", fmt::format("the kernel contracts \"{}\" {}", k, text.error().message), "kernels");
+      Result<int> loaded = kernels_->load(*text, manifest_.resolve(k));
+      if (!loaded) return loaded.error();
+    }
   }
+  const lower::aten::Kernels& kernels = *kernels_;
   ManifestConstants constants(manifest_, rank);
   auto wrong = [&](std::string message) -> Result<std::shared_ptr<const Source>> { return Diagnostic{"SP204", std::move(message), path, 0, 0}; };
+  // Captured variables have no shape in a GraphDef: the relation to the sequential program gives it.
+  auto shapes_of = [&](const Result<graphdef::Module>& module) {
+    lower::InputShapes shapes;
+    std::vector<std::string> missing = module && rank >= 0 ? lower::inputs_without_shape(*module) : std::vector<std::string>{};
+    for (size_t k = 0; !missing.empty() && k < manifest_.sequential.size(); ++k)
+      if (auto sequential = read(manifest_.sequential[k], -1)) shapes.merge(graph_input_shapes(manifest_, missing, (*sequential)->program));
+    return shapes;
+  };
   Result<std::shared_ptr<const Source>> source = wrong("");
   switch (sniff(*bytes)) {
     case Format::Zip: source = lower(fx::read_pt2(*bytes, path), constants, kernels); break;
     case Format::ExportJson: source = lower(fx::read_export_json(*bytes, path), constants, kernels); break;
     case Format::Fx: source = lower(fx::read_text(*bytes, path), constants, kernels); break;
     case Format::Hlo: source = lower(hlo::read_text(*bytes, path), constants); break;
-    case Format::HloProto: source = lower(hlo::read_proto(*bytes, path), constants); break;
+    case Format::HloProto: {   // bytes of a protobuf do not say which message they are
+      Result<hlo::Module> module = hlo::read_proto(*bytes, path);
+      Result<graphdef::Module> other = module ? Result<graphdef::Module>(Diagnostic{}) : graphdef::read_binary(*bytes, path);
+      lower::InputShapes shapes = shapes_of(other);
+      source = other ? lower(std::move(other), constants, shapes) : lower(std::move(module), constants);
+      break;
+    }
     case Format::Mlir: source = lower(hlo::read_stablehlo(*bytes, path), constants); break;
-    case Format::GraphDef: return wrong("TensorFlow graphs are not supported yet");
+    case Format::GraphDef: {
+      Result<graphdef::Module> module = graphdef::read_text(*bytes, path);
+      lower::InputShapes shapes = shapes_of(module);
+      source = lower(std::move(module), constants, shapes);
+      break;
+    }
     case Format::MlirBytecode:
       return wrong("MLIR bytecode is not read; print it as text, for example with `stablehlo-translate --deserialize`");
     case Format::Empty: return wrong("the file is empty");

@@ -4,12 +4,17 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "frontend/program.h"
 #include "manifest/manifest.h"
 #include "util/result.h"
+
+namespace shardproof::lower::aten {
+class Kernels;
+}
 
 namespace shardproof::link {
 
@@ -21,7 +26,8 @@ struct Source {
 
 class Sources {
  public:
-  explicit Sources(const manifest::Manifest& manifest) : manifest_(manifest) {}
+  explicit Sources(const manifest::Manifest& manifest);
+  ~Sources();
 
   // `rank`: whose constants ("rank1:name") apply; -1: the sequential program.
   Result<std::shared_ptr<const Source>> read(const std::string& file, int64_t rank);
@@ -31,6 +37,8 @@ class Sources {
   const manifest::Manifest& manifest_;
   std::map<std::string, std::shared_ptr<const Source>> cache_;
   std::vector<std::string> files_;
+  std::set<std::string> seen_;
+  std::unique_ptr<lower::aten::Kernels> kernels_;   // built in and from the manifest, loaded once
 };
 
 // Answers a lowering's questions from the manifest's `constants`.
