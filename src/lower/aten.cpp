@@ -351,7 +351,8 @@ std::optional<Diagnostic> Lowering::step(Scope& scope, const fx::Value& v) {
   } catch (const Malformed& e) {
     return wrong(e.message);
   } catch (const InternalError& e) {
-    return wrong(fmt::format("the arguments do not fit the operator ({})", e.what()));
+    // The builder refused a node: types or sizes that the lowering does not expect. Nothing is known of the result.
+    result = opaque_value(scope, v, fmt::format("{}: not for these arguments ({})", v.target, e.what()));
   }
   if (scope.checked)
     if (auto d = check(v, result)) return d;

@@ -112,6 +112,25 @@ Value isin(Call& c) {  // is an element among test_elements?
   return c.out(c.flag(3) ? c.un(Fn::Not, hit) : hit);
 }
 
+Value nan_to_num(Call& c) {  // self nan posinf neginf; by default 0 and the largest and smallest numbers of the type
+  const NodeId x = c.t(0);
+  const DType t = c.b.dtype(x);
+  if (!ir::is_float(t)) return c.out(x);
+  const double largest = t == DType::F64 ? 1.7976931348623157e308 : t == DType::F32 ? 3.4028234663852886e38 : t == DType::BF16 ? 3.3895313892515355e38 : 65504;
+  if (t == DType::F8 || t == DType::F4) unsupported("nan_to_num of 8-bit floats");
+  const auto value = [&](size_t k, double fallback) { return c.has(k) ? c.lit(c.lit(k), t) : c.num(fallback, t); };
+  const NodeId high = c.where(c.compare(Fn::Eq, x, c.lit(Literal::real(INFINITY), t)), value(2, largest), x);
+  const NodeId low = c.where(c.compare(Fn::Eq, x, c.lit(Literal::real(-INFINITY), t)), value(3, -largest), high);
+  return c.out(c.where(c.b.map(Fn::IsNan, {x}, DType::Bool), value(1, 0), low));
+}
+Value isclose(Call& c) {  // self other rtol atol equal_nan: |x - y| <= atol + |rtol y|, or equal
+  if (c.flag(4)) unsupported("isclose that takes undefined values for equal");
+  const Pair p = two(c, true);
+  const NodeId d = c.un(Fn::Abs, c.sub(p.x, p.y)), bound = c.add(c.lit(c.lit(3), p.t), c.un(Fn::Abs, c.mul(c.lit(c.lit(2), p.t), p.y)));
+  const NodeId near = c.map(Fn::And, {c.b.map(Fn::IsFinite, {d}, DType::Bool), c.compare(Fn::Le, d, bound)}, DType::Bool);
+  return c.out(c.map(Fn::Or, {c.compare(Fn::Eq, p.x, p.y), near}, DType::Bool));
+}
+
 // ---- shape
 
 Value ravel(Call& c) {
@@ -380,6 +399,33 @@ Value pairwise_distance(Call& c) {  // x1 x2 p eps keepdim: the p-norm of x1 - x
 Value dist(Call& c) {  // self other p
   return c.l.call("aten.linalg_vector_norm.default", {c.out(c.sub(c.t(0), c.t(1))), c.args[2]});
 }
+Value cdist(Call& c) {  // x1 [.., P, M] x2 [.., R, M] p mode -> [.., P, R]
+  const NodeId x = c.t(0), y = c.t(1);
+  const int64_t rx = c.b.rank(x), ry = c.b.rank(y);
+  if (rx < 2 || ry < 2) malformed("cdist of vectors");
+  const NodeId d = c.sub(c.unsqueeze(x, rx - 1), c.unsqueeze(y, ry - 2));
+  return c.l.call("aten.linalg_vector_norm.default", {c.out(d), c.args[2], Value::list({Value::integer(-1)})});
+}
+// v g dim -> v g / |v|, |v|: the norm over all dimensions but one
+Value weight_norm(Call& c) {
+  const NodeId v = c.t(0), g = c.t(1);
+  const int64_t d = c.dim(2, c.b.rank(v));
+  Ints others;
+  for (int64_t k = 0; k < c.b.rank(v); ++k)
+    if (k != d) others.push_back(k);
+  const NodeId norm = c.un(Fn::Sqrt, c.sum(c.mul(v, v), others, true));
+  return c.outs({c.mul(v, c.div(g, norm)), norm});
+}
+Value weight_norm_backward(Call& c) {  // grad v g norms dim
+  const NodeId gw = c.t(0), v = c.t(1), g = c.t(2), norm = c.t(3);
+  const int64_t d = c.dim(4, c.b.rank(v));
+  Ints others;
+  for (int64_t k = 0; k < c.b.rank(v); ++k)
+    if (k != d) others.push_back(k);
+  const NodeId dot = c.sum(c.mul(gw, v), others, true);
+  const NodeId dv = c.sub(c.mul(c.div(g, norm), gw), c.mul(v, c.div(c.mul(g, dot), c.mul3(norm, norm, norm))));
+  return c.outs({dv, c.div(dot, norm)});
+}
 Value frobenius(Call& c) {  // linalg_norm without an order; linalg_matrix_norm of order fro
   const bool matrix = c.row.tag == Fn::Mul;
   if (matrix && c.str(1) != "fro") unsupported("a matrix norm of order " + c.str(1));
@@ -470,6 +516,11 @@ const OpRow kRows[] = {
     {"aten.pairwise_distance.default", "x1 x2 p=2 eps=1e-06 keepdim=False", pairwise_distance}, {"aten.dist.default", "self other p=2", dist},
     {"aten.linalg_norm.default", "self ord=None dim=None keepdim=False dtype=None", frobenius},
     {"aten.linalg_matrix_norm.str_ord", "self ord='fro' dim=[-2,-1] keepdim=False dtype=None", frobenius, Fn::Mul},
+    {"aten.nan_to_num.default", "self nan=None posinf=None neginf=None", nan_to_num},
+    {"aten.isclose.default", "self other rtol=1e-05 atol=1e-08 equal_nan=False", isclose},
+    {"aten._cdist_forward.default", "x1 x2 p compute_mode", cdist}, {"aten.cdist.default", "x1 x2 p=2 compute_mode=None", cdist},
+    {"aten._weight_norm_interface.default", "v g dim=0", weight_norm},
+    {"aten._weight_norm_interface_backward.default", "grad_w saved_v saved_g saved_norms dim", weight_norm_backward},
     {"aten.margin_ranking_loss.default", "input1 input2 target margin=0.0 reduction=1", margin_ranking},
     {"aten.hinge_embedding_loss.default", "self target margin=1.0 reduction=1", hinge_embedding},
     {"aten.poisson_nll_loss.default", "input target log_input full eps reduction", poisson_nll},

@@ -91,7 +91,7 @@ bool is_out(std::string_view keyword) { return keyword == "out" || (keyword.star
 
 // These change what a name means (shape, strides, memory), not only contents.
 bool changes_metadata(std::string_view packet) {
-  for (const char* name : {"t_", "transpose_", "squeeze_", "unsqueeze_", "resize_", "resize_as_", "set_", "swapaxes_", "swapdims_", "as_strided_", "detach_", "unsafe_set_", "rename_"})
+  for (const char* name : {"t_", "transpose_", "squeeze_", "unsqueeze_", "resize_", "resize_as_", "set_", "swapaxes_", "swapdims_", "as_strided_", "unsafe_set_", "rename_"})
     if (packet == name) return true;
   return false;
 }
@@ -133,7 +133,15 @@ Value Lowering::dispatch(std::string_view name, std::vector<Value> positional, K
     Value v = foreach_op(name, positional, keywords, site, known);
     if (known) return v;
   }
-  if (n.packet.size() > 1 && n.packet.ends_with("_") && !n.packet.ends_with("__") && !changes_metadata(n.packet)) {
+  if (n.packet == "detach_" && positional.size() == 1) return positional[0];
+  if (changes_metadata(n.packet)) {
+    const OpRow* row = find_op(n.with(n.packet.substr(0, n.packet.size() - 1), n.overload));
+    if (!row || positional.empty() || !positional[0].is(Value::Kind::Tensor)) unsupported("an operator that changes the shape in place");
+    const Value self = positional[0], view = bound_call(*row, std::move(positional), std::move(keywords), nullptr);
+    m.become(self.tensor, view.tensor);
+    return self;
+  }
+  if (n.packet.size() > 1 && n.packet.ends_with("_") && !n.packet.ends_with("__")) {
     const std::string functional = n.with(n.packet.substr(0, n.packet.size() - 1), n.overload);
     if (find_op(functional)) return in_place(name, functional, positional, keywords, site);
   }

@@ -108,11 +108,49 @@ Value linear_backward(Call& c) {
 }
 
 // ---- einsum(equation, operands): pairwise from left to right; an index that is in one operand only and not in the result is summed first.
+// "...ij" -> letters that the equation does not use, aligned at the right: the dimensions that the named indices leave.
+std::string spell_ellipsis(Call& c, const std::string& eq, const Nodes& xs) {
+  if (eq.find("...") == std::string::npos) return eq;
+  std::string free;
+  for (char ch = 'A'; ch <= 'Z'; ++ch)
+    if (eq.find(ch) == std::string::npos) free += ch;
+  std::string out;
+  size_t operand = 0, longest = 0;
+  const size_t arrow = std::min(eq.find("->"), eq.size());
+  for (size_t from = 0; from < arrow;) {
+    const size_t end = std::min({eq.find(',', from), arrow});
+    std::string part = eq.substr(from, end - from);
+    const size_t dots = part.find("...");
+    if (dots != std::string::npos) {
+      if (operand >= xs.size()) malformed("einsum: another number of operands than the equation has");
+      const auto named = static_cast<int64_t>(part.size()) - 3, extra = c.b.rank(xs[operand]) - named;
+      if (extra < 0 || extra > static_cast<int64_t>(free.size())) malformed("einsum: an operand has fewer dimensions than its indices");
+      longest = std::max(longest, static_cast<size_t>(extra));
+      part.replace(dots, 3, free.substr(free.size() - static_cast<size_t>(extra)));
+    }
+    out += part;
+    ++operand;
+    if (end < arrow) out += ',';
+    from = end + 1;
+  }
+  const std::string all = free.substr(free.size() - longest);
+  if (arrow < eq.size()) {
+    std::string result = eq.substr(arrow);
+    const size_t dots = result.find("...");
+    if (dots != std::string::npos) result.replace(dots, 3, all);
+    return out + result;
+  }
+  std::string singles;
+  for (const char ch : eq)
+    if (ch != '.' && ch != ',' && std::count(eq.begin(), eq.end(), ch) == 1) singles += ch;
+  std::sort(singles.begin(), singles.end());
+  return out + "->" + all + singles;
+}
 Value einsum(Call& c) {
   std::string eq = c.str(0);
   eq.erase(std::remove(eq.begin(), eq.end(), ' '), eq.end());
   Nodes xs = c.ts(1);
-  if (eq.find('.') != std::string::npos) unsupported("einsum with an ellipsis");
+  eq = spell_ellipsis(c, eq, xs);
   const size_t arrow = eq.find("->");
   std::vector<std::string> in;
   std::string inputs = eq.substr(0, arrow), out;

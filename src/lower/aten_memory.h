@@ -51,6 +51,7 @@ class Memory {
   TensorId fresh(ir::NodeId contents);                    // a tensor with memory of its own
   TensorId view(TensorId of, std::vector<ViewStep> steps);  // shares memory with `of`
   TensorId maybe_view(TensorId of, ir::NodeId contents);  // shares memory or not: we cannot tell
+  void become(TensorId t, TensorId view) { tensors_[t] = tensors_[view]; }  // t is this view from now on: t_, squeeze_ ...
   ir::NodeId read(TensorId t);                            // throws Unsupported if the contents are not known
   const ir::Shape& shape(TensorId t) const { return b_.shape(tensors_[t].node); }
   ir::DType dtype(TensorId t) const { return b_.dtype(tensors_[t].node); }

@@ -247,7 +247,10 @@ Value round_to(Call& c) {
   if (c.i(1) != 0) unsupported("round to decimals");
   return c.out(ir::is_float(c.b.dtype(c.t(0))) ? c.un(Fn::Round, c.t(0)) : c.t(0));
 }
-Value deg2rad(Call& c) { return c.out(c.mul(c.t(0), c.num(M_PI / 180, c.b.dtype(c.t(0))))); }
+Value deg2rad(Call& c) {
+  const NodeId x = c.to(c.t(0), float_of(c.b.dtype(c.t(0))));
+  return c.out(c.mul(x, c.num(M_PI / 180, c.b.dtype(x))));
+}
 constexpr const char* kTwo = "self other";
 constexpr const char* kOne = "self";
 const OpRow kRows[] = {

@@ -64,6 +64,7 @@ Value max_pool(Call& c) {
   const int64_t n = dims_in_name(c.row.name);
   Pool p = pool_of(c, x, n, 1, c.flag(5));
   p.dilation = spread(c.ints(4), n);
+  if (!ir::is_float(c.b.dtype(x))) unsupported("pooling of integers");
   const NodeId w = windows(c, p, x, c.lit(Literal::real(-INFINITY), c.b.dtype(x)));
   const NodeId y = c.b.reduce(Fn::Max, w, last(c, w, n), false);
   if (c.row.tag == Fn::None) return c.out(y);
@@ -90,6 +91,7 @@ Value max_pool(Call& c) {
 Value max_pool_backward(Call& c) {
   const NodeId g = c.t(0), x = c.t(1), i = c.t(7);
   const int64_t n = dims_in_name(c.row.name), r = c.b.rank(x);
+  if (r < n || c.b.rank(g) != r) malformed("pooling: the gradient's shape does not fit");
   Shape lead(c.shape(x)), flat_x, flat_g;
   int64_t plane = 1, out = 1;
   for (int64_t d = 0; d < r - n; ++d) {
@@ -133,6 +135,7 @@ Value avg_pool(Call& c) {
 Value adaptive_avg_pool(Call& c) {
   NodeId x = c.t(0);
   const int64_t n = dims_in_name(c.row.name), r = c.b.rank(x);
+  if (r < n) malformed("pooling of too few dimensions");
   const Ints sizes = spread(c.ints(1), n);
   const DType t = c.b.dtype(x);
   for (int64_t k = 0; k < n; ++k) {
@@ -154,12 +157,103 @@ Value adaptive_avg_pool(Call& c) {
   }
   return c.out(x);
 }
+// grad self kernel stride padding ceil_mode count_include_pad divisor_override: each gradient, divided, goes to all cells of its window.
+// That is the windowed sum of the dilated gradient, with stride 1.
+Value avg_pool_backward(Call& c) {
+  NodeId g = c.t(0);
+  const NodeId x = c.t(1);
+  const DType t = c.b.dtype(g);
+  const int64_t n = dims_in_name(c.row.name);
+  const Pool p = pool_of(c, x, n, 2, c.flag(5));
+  const bool padded = std::any_of(p.padding.begin(), p.padding.end(), [](int64_t v) { return v != 0; });
+  if (c.has(7)) {
+    g = c.div(g, c.num(c.i(7), t));
+  } else if (padded && !c.flag(6)) {
+    const NodeId ones = windows(c, p, c.full_like(x, Literal::integer(1)), c.num(0, c.b.dtype(x)));
+    g = c.div(g, c.to(c.sum(ones, last(c, ones, n), false), t));
+  } else {
+    int64_t cells = 1;
+    for (const int64_t k : p.kernel) cells *= k;
+    g = c.div(g, c.num(cells, t));
+  }
+  Ints lo(at(c.b.rank(g)), 0), hi = lo, interior = lo, steps;
+  for (int64_t k = 0; k < n; ++k) {
+    const size_t d = at(p.dims[at(k)]);
+    const int64_t have = c.shape(g)[d], size = c.shape(x)[d], reach = p.kernel[at(k)] - 1;
+    if (have < 1 || p.kernel[at(k)] < 1 || p.stride[at(k)] < 1) malformed("pooling: the kernel does not fit the input");
+    lo[d] = reach - p.padding[at(k)];
+    interior[d] = p.stride[at(k)] - 1;
+    hi[d] = size + reach - lo[d] - (have + (have - 1) * interior[d]);
+    steps.insert(steps.end(), {1, 1});
+  }
+  const NodeId w = c.b.window(c.b.pad(g, c.num(0, t), lo, hi, interior), p.dims, p.kernel, steps);
+  return c.out(c.sum(w, last(c, w, n), false));
+}
+// grad self: each bin's gradient, divided by its size, goes to all its elements
+Value adaptive_avg_pool_backward(Call& c) {
+  NodeId g = c.t(0);
+  const Shape sx = c.shape(c.t(1));
+  const DType t = c.b.dtype(g);
+  const int64_t n = dims_in_name(c.row.name), r = c.b.rank(g);
+  if (r != static_cast<int64_t>(sx.size()) || r < n) malformed("pooling: the gradient's shape does not fit");
+  for (int64_t d = r - n; d < r; ++d) {
+    const int64_t have = sx[at(d)], want = c.shape(g)[at(d)];
+    if (want < 1 || want > 100000 || have < 1) malformed("adaptive pooling to this size");
+    if (have % want == 0) {
+      Shape wide = c.shape(g), merged = wide;
+      merged[at(d)] = have;
+      wide.insert(wide.begin() + d + 1, have / want);
+      Ints dims;
+      for (int64_t k = 0; k < r; ++k) dims.push_back(k > d ? k + 1 : k);
+      g = c.b.reshape(c.b.broadcast(c.div(g, c.num(have / want, t)), wide, dims), merged);
+      continue;
+    }
+    NodeId sum = ir::kNoNode;
+    for (int64_t j = 0; j < want; ++j) {
+      const int64_t from = j * have / want, to = ((j + 1) * have + want - 1) / want;
+      Shape s = c.shape(g);
+      s[at(d)] = to - from;
+      const NodeId part = place(c, c.expand(c.div(c.b.slice_dim(g, d, j, j + 1), c.num(to - from, t)), s), d, have, {from, to, 1});
+      sum = sum == ir::kNoNode ? part : c.add(sum, part);
+    }
+    g = sum;
+  }
+  return c.out(g);
+}
+// grad output_size input_size scales..: the copies' gradients add up
+Value upsample_nearest_backward(Call& c) {
+  NodeId g = c.t(0);
+  const Shape to = c.ints(2);
+  const int64_t n = dims_in_name(c.row.name), r = c.b.rank(g);
+  if (r != static_cast<int64_t>(to.size()) || r < n) malformed("upsampling: sizes do not fit");
+  for (int64_t d = r - n; d < r; ++d) {
+    const int64_t have = c.shape(g)[at(d)];
+    if (to[at(d)] < 1 || have % to[at(d)]) unsupported("upsampling by a fraction");
+    Shape s = c.shape(g);
+    s[at(d)] = to[at(d)];
+    s.insert(s.begin() + d + 1, have / to[at(d)]);
+    g = c.sum(c.b.reshape(g, s), {d + 1}, false);
+  }
+  return c.out(g);
+}
 // self output_size scales..: out[i] = x[floor(i in / out)] where in divides out
 Value upsample_nearest(Call& c) {
   NodeId x = c.t(0);
   const int64_t n = dims_in_name(c.row.name), r = c.b.rank(x);
-  if (!c.has(1)) unsupported("upsampling by a scale");
-  const Ints sizes = spread(c.ints(1), n);
+  Ints sizes;
+  if (c.has(1)) {
+    sizes = spread(c.ints(1), n);
+  } else {
+    if (!c.args[2].is(Value::Kind::List) || static_cast<int64_t>(c.args[2].items.size()) != n) unsupported("upsampling by a scale");
+    for (int64_t k = 0; k < n; ++k) {
+      const Value& f = c.args[2].items[at(k)];
+      if (!f.number() || r < n) unsupported("upsampling by a scale");
+      const double size = std::floor(static_cast<double>(c.shape(x)[at(r - n + k)]) * (f.is(Value::Kind::Float) ? f.d : static_cast<double>(f.i)));
+      if (!(size >= 0 && size < 1e9)) malformed("upsampling to this size");
+      sizes.push_back(static_cast<int64_t>(size));
+    }
+  }
+  if (r < n) malformed("upsampling of too few dimensions");
   for (int64_t k = 0; k < n; ++k) {
     const int64_t d = r - n + k, have = c.shape(x)[at(d)];
     if (have == 0 || sizes[at(k)] % have) unsupported("upsampling by a fraction");
@@ -173,6 +267,7 @@ Value upsample_nearest(Call& c) {
   return c.out(x);
 }
 
+constexpr const char* kAvgBackward = "grad_output self kernel_size stride padding ceil_mode count_include_pad divisor_override";
 constexpr const char* kMax = "self kernel_size stride=[] padding=0 dilation=1 ceil_mode=False";
 constexpr const char* kMaxBackward = "grad_output self kernel_size stride padding dilation ceil_mode indices";
 const OpRow kRows[] = {
@@ -185,6 +280,18 @@ const OpRow kRows[] = {
     {"aten.avg_pool3d.default", "self kernel_size stride=[] padding=0 ceil_mode=False count_include_pad=True divisor_override=None", avg_pool},
     {"aten.adaptive_avg_pool1d.default", "self output_size", adaptive_avg_pool}, {"aten.adaptive_avg_pool2d.default", "self output_size", adaptive_avg_pool},
     {"aten._adaptive_avg_pool2d.default", "self output_size", adaptive_avg_pool}, {"aten._adaptive_avg_pool3d.default", "self output_size", adaptive_avg_pool},
+    {"aten.adaptive_avg_pool3d.default", "self output_size", adaptive_avg_pool},
+    {"aten._adaptive_avg_pool2d_backward.default", "grad_output self", adaptive_avg_pool_backward},
+    {"aten._adaptive_avg_pool3d_backward.default", "grad_output self", adaptive_avg_pool_backward},
+    {"aten.avg_pool2d_backward.default", kAvgBackward, avg_pool_backward}, {"aten.avg_pool3d_backward.default", kAvgBackward, avg_pool_backward},
+    {"aten.upsample_nearest3d.default", "self output_size scales_d=None scales_h=None scales_w=None", upsample_nearest},
+    {"aten._upsample_nearest_exact1d.default", "self output_size scales=None", upsample_nearest},
+    {"aten._upsample_nearest_exact2d.default", "self output_size scales_h=None scales_w=None", upsample_nearest},
+    {"aten.upsample_nearest1d.vec", "input output_size scale_factors", upsample_nearest},
+    {"aten.upsample_nearest3d.vec", "input output_size scale_factors", upsample_nearest},
+    {"aten.upsample_nearest1d_backward.default", "grad_output output_size input_size scales=None", upsample_nearest_backward},
+    {"aten.upsample_nearest2d_backward.default", "grad_output output_size input_size scales_h=None scales_w=None", upsample_nearest_backward},
+    {"aten.upsample_nearest3d_backward.default", "grad_output output_size input_size scales_d=None scales_h=None scales_w=None", upsample_nearest_backward},
     {"aten.upsample_nearest1d.default", "self output_size scales=None", upsample_nearest},
     {"aten.upsample_nearest2d.default", "self output_size scales_h=None scales_w=None", upsample_nearest},
     {"aten.upsample_nearest2d.vec", "input output_size scale_factors", upsample_nearest},

