@@ -193,12 +193,12 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
     n.nonzero = lo > 0 || hi < 0;
     return n;
   }
-  if ((n.finite && n.nonzero) || depth > 5) return n;
+  if (!node.positional || (n.finite && n.nonzero) || depth > 5) return n;
   const bool worth = node.kind == Kind::Sum || (node.kind == Kind::Fn && (node.fn == ir::Fn::Log || node.fn == ir::Fn::Exp || node.fn == ir::Fn::Max)) ||
                      (node.kind == Kind::Red && (node.fn == ir::Fn::Add || node.fn == ir::Fn::Max) && !node.known.boolean);
   if (!worth) return n;
   // The node, restricted to what the context reads: its own variables run over the rows' ranges (shifted to 0).
-  Node part = node;
+  Node part = node;   // a copy, as its definition is shifted below
   Sub s;
   s.width = static_cast<int>(node.dims.size()) + 1;
   bool smaller = false;
@@ -213,6 +213,12 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
     s.rows.push_back(std::move(row));
   }
   if (!smaller) return n;
+  std::vector<int64_t> key{f.node};
+  for (size_t r = 0; r < node.dims.size(); ++r) {
+    key.push_back(s.rows[r].back());
+    key.push_back(part.dims[r]);
+  }
+  if (const auto it = known_.find(key); it != known_.end()) return it->second;
   const int bound = node.num_bound();
   for (Poly& p : part.args) {
     for (Term& t : p) {
@@ -231,6 +237,7 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
   n.nonzero |= k.nonzero;
   n.lo = std::max(n.lo, k.lo);
   n.hi = std::min(n.hi, k.hi);
+  if (depth <= 2) known_.emplace(std::move(key), n);
   return n;
 }
 

@@ -35,6 +35,7 @@ struct Node {
   Known known;
   bool flat = false;                 // Red: deep form
   bool indexed = false;              // a Take, or a function or name with one inside
+  bool positional = false;           // depends on index forms: what is known of it depends on where it is read
   Ext bound;                         // Red: how far each bound variable could run with all accesses in bounds
   Ext result;                        // Whole: dimensions of the result, after the parallel ones in dims
   int num_bound() const { return static_cast<int>(box.size() / 2); }
@@ -150,6 +151,7 @@ class Algebra {
   std::unordered_map<std::vector<int64_t>, uint32_t, KeyHash> kernels_;
   std::unordered_map<std::string, Nid> named_;
   std::unordered_map<Nid, Nid> forward_;
+  mutable std::unordered_map<std::vector<int64_t>, Known, KeyHash> known_;   // (node, ranges of its variables) -> known
 };
 
 // Order of factors and terms; used everywhere, so that equal polys are equal vectors.
