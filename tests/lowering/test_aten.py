@@ -7,6 +7,7 @@ Needs torch and the target lower-dump ($LOWER_DUMP, or in a build directory); op
 import math
 import os
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -196,6 +197,11 @@ def test_table_agrees_with_pytorchs_schemas(tool):
     # Rows that this PyTorch lacks are of other versions; types and defaults that are the lowering's own rule are known.
     ours = ("no such operator", "dtype=None where", "memory_format=None where", "dims=[", "dim=[-2,-1]")
     assert [p for p in schemas.problems(tool) if not any(part in p for part in ours)] == []
+
+
+def test_the_coverage_document_is_of_this_table(tool):
+    done = subprocess.run([sys.executable, str(ROOT / "tests/lowering/coverage.py"), tool, "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 class Block(torch.nn.Module):
