@@ -169,7 +169,9 @@ Failure Linker::outputs() {
       paired[r][k] = d;
       somewhere |= d >= 0;
     }
-    if (!somewhere) return error("SP206", fmt::format("no rank has a value for output \"{}\"", spec->key), "outputs/" + spec->key);
+    if (!somewhere)
+      return error("SP206", fmt::format("no rank has the output that \"dist\" of \"{}\" names{}", spec->key,
+                                        spec->dist[0] ? names(ranks_[0], true).nearest(*spec->dist[0]) : ""), "outputs/" + spec->key);
   }
 
   // By default: all by name, else all by position. Mutated inputs go with their input.
