@@ -20,7 +20,7 @@ using graphdef::Ref;
 using graphdef::Type;
 
 constexpr int kMaxCallDepth = 32;
-constexpr size_t kMaxLowered = 4'000'000;   // operators, counted in every call
+constexpr size_t kMaxLowered = 1'000'000;   // operators, counted in every call
 
 struct Fail {
   Diagnostic diagnostic;
@@ -243,6 +243,8 @@ Values Lowering::opaque(const Node& node, const Values& in, const std::string& r
 Values Lowering::call(Frame&, const graphdef::Function& function, const Values& in, int depth) {
   if (depth >= kMaxCallDepth) throw Fail{Diagnostic{"SP253", fmt::format("calls of functions nest deeper than {} levels at '{}'", kMaxCallDepth, function.name), module_.path, 0, 0}};
   if (in.size() != function.arguments.size()) throw Unsupported{fmt::format("the function '{}' takes {} arguments, {} are given", function.name, function.arguments.size(), in.size())};
+  for (const Frame* f : frames_)
+    if (&f->body == &function.body) throw Fail{Diagnostic{"SP253", fmt::format("the function '{}' calls itself: recursion is not supported", function.name), module_.path, 0, 0}};
   Frame inner{function.body, in, {}, {}, 0};
   body(inner, depth + 1);
   Values out;
@@ -360,10 +362,15 @@ void Lowering::outputs(const Frame& frame) {
       program_.outputs.push_back(std::move(out));
     }
   }
-  for (const std::vector<uint32_t>* list : {&identities, &sinks})
-    for (uint32_t k : *list)
-      if (std::find(chosen.begin(), chosen.end(), k) == chosen.end() && frame.results[k][0].id != ir::kNoNode)
-        program_.notes.push_back(fmt::format("'{}' ({}), which nobody reads, is not taken for a result", body.nodes[k].name, body.nodes[k].op));
+  std::string unread;
+  int count = 0;
+  for (const std::vector<uint32_t>* list : {&identities, &sinks}) {
+    for (uint32_t k : *list) {
+      if (std::find(chosen.begin(), chosen.end(), k) != chosen.end() || frame.results[k][0].id == ir::kNoNode) continue;
+      if (++count <= 3) unread += fmt::format("{}'{}'", count == 1 ? "" : ", ", body.nodes[k].name);
+    }
+  }
+  if (count > 0) program_.notes.push_back(fmt::format("values that nobody reads and that are not taken for results: {}{}", unread, count > 3 ? fmt::format(" and {} more", count - 3) : ""));
   for (const Variable& v : variables_) {
     if (v.current == v.first) continue;
     frontend::Output out;
