@@ -2,9 +2,9 @@
 // Collectives of XLA programs, synchronous and as start/done pairs, and the ids of this rank.
 //
 // What the numbers in replica_groups are (XLA's "group mode") follows from channel_id and use_global_device_ids:
-//   all-reduce, all-gather, reduce-scatter:  no channel: replica ids, one instance per partition | channel: replica ids, all partitions of them
-//   join | channel and global ids: replica * num_partitions + partition
-//   all-to-all, collective-permute, collective-broadcast:  no channel: replica ids | channel: partition ids, one instance per replica
+//   all-reduce, all-gather, reduce-scatter:  no channel: replica ids, one instance per partition | channel: replica ids, all partitions of
+//   them join | channel and global ids: replica * num_partitions + partition all-to-all, collective-permute, collective-broadcast:  no
+//   channel: replica ids | channel: partition ids, one instance per replica
 // With one replica or one partition these coincide, and the simplest of them is written.
 #include <fmt/format.h>
 
@@ -26,7 +26,9 @@ GroupRef HloLowering::group(const hlo::Instruction& ins, bool reduces) {
   const bool channel = ins.channel_id > 0;
   if (!channel && ins.use_global_device_ids) malformed("uses global device ids without a channel");
   if (ins.use_global_device_ids) {
-    out.kind = m.replica_count <= 1 ? GroupRef::Kind::Partitions : m.num_partitions <= 1 ? GroupRef::Kind::Replicas : GroupRef::Kind::Flattened;
+    out.kind = m.replica_count <= 1    ? GroupRef::Kind::Partitions
+               : m.num_partitions <= 1 ? GroupRef::Kind::Replicas
+                                       : GroupRef::Kind::Flattened;
   } else if (!channel) {
     out.kind = GroupRef::Kind::Replicas;
   } else if (!reduces) {
@@ -186,7 +188,9 @@ Value HloLowering::collective_permute(const Call& c) {
   const bool start = c.ins.opcode == "collective-permute-start";
   // In-place forms read operands that are bookkeeping; several data operands are permuted alike.
   need(!start || !c.ins.type.tuple || c.ins.type.elements.size() >= 2, "should give its operand and its result");
-  const size_t results = !c.ins.type.tuple ? 1 : start ? (c.ins.type.elements[1].tuple ? c.ins.type.elements[1].elements.size() : 1) : c.ins.type.elements.size();
+  const size_t results = !c.ins.type.tuple ? 1
+                         : start           ? (c.ins.type.elements[1].tuple ? c.ins.type.elements[1].elements.size() : 1)
+                                           : c.ins.type.elements.size();
   if (xs.size() != results) throw Unsupported{"collective-permute that updates slices in place"};
   std::vector<Value> out;
   for (NodeId x : xs) out.push_back(Value::of(b.permute(x, pairs, g)));

@@ -1,9 +1,9 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Calls, loops, conditionals, tuples, asynchronous pairs and custom calls of XLA programs.
 //
-// Everything is inlined. A while loop is run here: its condition must fold to a constant in every round (integer counters do), so the loop is
-// unrolled, with a bound on rounds. A conditional on a constant is its branch; any other one is evaluated in both branches and selected, which
-// is right only where the branches have no effects.
+// Everything is inlined. A while loop is run here: its condition must fold to a constant in every round (integer counters do), so the loop
+// is unrolled, with a bound on rounds. A conditional on a constant is its branch; any other one is evaluated in both branches and selected,
+// which is right only where the branches have no effects.
 #include <fmt/format.h>
 
 #include <set>
@@ -19,14 +19,21 @@ using ir::NodeId;
 namespace {
 
 constexpr int64_t kMaxRounds = 4096;
+constexpr size_t kMaxUnrolled = 1'000'000;  // nodes of one loop, all rounds together
 
 }  // namespace
 
 bool is_identity_target(std::string_view target) {
-  static const std::set<std::string_view> names{
-      "Sharding", "xla.sdy.FuncResultSharding", "xla.sdy.PropagationBarrier",
-      "MoveToHost", "MoveToDevice", "PinToDevice", "PinToDeviceSram", "annotate_device_placement", "LayoutConstraint",
-      "AwsNeuronTransferWithStaticRing"};
+  static const std::set<std::string_view> names{"Sharding",
+                                                "xla.sdy.FuncResultSharding",
+                                                "xla.sdy.PropagationBarrier",
+                                                "MoveToHost",
+                                                "MoveToDevice",
+                                                "PinToDevice",
+                                                "PinToDeviceSram",
+                                                "annotate_device_placement",
+                                                "LayoutConstraint",
+                                                "AwsNeuronTransferWithStaticRing"};
   return names.count(target) != 0;
 }
 
@@ -46,7 +53,10 @@ Value HloLowering::while_loop(const Call& c) {
   // HLO carries one value (usually a tuple); StableHLO's several values may come as one tuple or as operands.
   std::vector<Value> state(c.in.begin(), c.in.end());
   const bool as_operands = state.size() != 1 || computation(body).parameters.size() != 1;
+  const size_t nodes_before = b.g.nodes.size();
   for (int64_t round = 0; round <= kMaxRounds; ++round) {
+    if (b.g.nodes.size() > nodes_before + kMaxUnrolled)
+      throw Unsupported{fmt::format("a while loop that unrolls to more than {} operators", kMaxUnrolled)};
     const Value go_on = evaluate(condition, state);
     const std::optional<int64_t> known = go_on.node == ir::kNoNode ? std::nullopt : integer_value(go_on.node);
     if (!known) throw Unsupported{"a while loop whose number of rounds depends on data or on the rank"};
@@ -59,8 +69,10 @@ Value HloLowering::while_loop(const Call& c) {
       state[0] = next;
     } else {
       need(state.size() == 1 || (next.tuple && next.tuple->size() == state.size()), "has a body that gives another number of values");
-      if (next.tuple && state.size() == next.tuple->size()) state = *next.tuple;
-      else state = {next};
+      if (next.tuple && state.size() == next.tuple->size())
+        state = *next.tuple;
+      else
+        state = {next};
     }
   }
   throw Unsupported{fmt::format("a while loop of more than {} rounds", kMaxRounds)};
@@ -68,7 +80,12 @@ Value HloLowering::while_loop(const Call& c) {
 
 // Leaf by leaf; the walk has no recursion since types may nest.
 Value HloLowering::choose(NodeId condition, const Value& yes, const Value& no) {
-  struct Frame { const Value* yes; const Value* no; size_t child; std::vector<Value> done; };
+  struct Frame {
+    const Value* yes;
+    const Value* no;
+    size_t child;
+    std::vector<Value> done;
+  };
   const auto leaf = [&](const Value& y, const Value& n) {
     if (y.node == ir::kNoNode || n.node == ir::kNoNode) return Value{};
     if (y.node == n.node) return y;
@@ -86,8 +103,10 @@ Value HloLowering::choose(NodeId condition, const Value& yes, const Value& no) {
     if (top.child < top.yes->tuple->size()) {
       const Value &y = (*top.yes->tuple)[top.child], &n = (*top.no->tuple)[top.child];
       ++top.child;
-      if (y.tuple || n.tuple) stack.push_back({&y, &n, 0, {}});
-      else top.done.push_back(leaf(y, n));
+      if (y.tuple || n.tuple)
+        stack.push_back({&y, &n, 0, {}});
+      else
+        top.done.push_back(leaf(y, n));
       continue;
     }
     Value v = Value::of(std::move(top.done));

@@ -20,13 +20,11 @@ namespace {
 
 constexpr int64_t kMaxWindow = int64_t{1} << 40;
 
-bool trivial(const WindowDim& w) {
-  return w.size == 1 && w.stride == 1 && w.pad_low == 0 && w.pad_high == 0 && w.base_dilation == 1;
-}
+bool trivial(const WindowDim& w) { return w.size == 1 && w.stride == 1 && w.pad_low == 0 && w.pad_high == 0 && w.base_dilation == 1; }
 
-struct Labels {           // of one operand of a convolution: which dim is which
-  int64_t first = -1;     // b, o
-  int64_t feature = -1;   // f, i
+struct Labels {          // of one operand of a convolution: which dim is which
+  int64_t first = -1;    // b, o
+  int64_t feature = -1;  // f, i
   std::vector<int64_t> spatial;
 };
 
@@ -36,7 +34,8 @@ bool parse_labels(std::string_view text, char first, char feature, Labels& out) 
   for (size_t k = 0; k < text.size(); ++k) {
     const char ch = text[k];
     int64_t* place = ch == first ? &out.first : ch == feature ? &out.feature : nullptr;
-    if (!place && ch >= '0' && ch <= '9' && static_cast<size_t>(ch - '0') < out.spatial.size()) place = &out.spatial[static_cast<size_t>(ch - '0')];
+    if (!place && ch >= '0' && ch <= '9' && static_cast<size_t>(ch - '0') < out.spatial.size())
+      place = &out.spatial[static_cast<size_t>(ch - '0')];
     if (!place || *place != -1) return false;
     *place = static_cast<int64_t>(k);
   }
@@ -91,7 +90,8 @@ Value HloLowering::convolution(const Call& c) {
                     parse_labels(std::string_view(labels).substr(arrow + 2), 'b', 'f', out);
   need(good, "has dim_labels that are not understood");
   const size_t n = lhs.spatial.size();
-  need(rhs.spatial.size() == n && out.spatial.size() == n && b.shape(x).size() == n + 2 && b.shape(w).size() == n + 2 && t.shape.size() == n + 2,
+  need(rhs.spatial.size() == n && out.spatial.size() == n && b.shape(x).size() == n + 2 && b.shape(w).size() == n + 2 &&
+           t.shape.size() == n + 2,
        "has dim_labels of another rank");
   std::vector<WindowDim> window = c.ins.window;
   if (window.empty()) {
@@ -137,7 +137,7 @@ Value HloLowering::convolution(const Call& c) {
   need(kernels % g == 0, "has a number of kernels that its groups do not divide");
   if (g > 1) {
     Shape s = b.shape(x);
-    const size_t d = batches > 1 ? 0 : 1;   // the dim that is cut into groups
+    const size_t d = batches > 1 ? 0 : 1;  // the dim that is cut into groups
     need(s[d] % g == 0, "has a batch or feature dimension that its groups do not divide");
     Shape split(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(d));
     split.insert(split.end(), {g, s[d] / g});
@@ -160,7 +160,7 @@ Value HloLowering::convolution(const Call& c) {
     pairs.insert(pairs.end(), {window_dims[k] + shift, static_cast<int64_t>(k) + 2 + shift});
   }
   NodeId y = b.contract(x, w, batch, pairs, t.dtype);  // [g?, b, spatial, o]
-  if (g > 1) {  // the groups' outputs lie side by side: [b, spatial, g, o]
+  if (g > 1) {                                         // the groups' outputs lie side by side: [b, spatial, g, o]
     std::vector<int64_t> perm;
     for (int64_t k = 1; k + 1 < b.rank(y); ++k) perm.push_back(k);
     perm.insert(perm.end(), {0, b.rank(y) - 1});
@@ -219,8 +219,8 @@ Value HloLowering::reduce_window(const Call& c) {
   return c.ins.type.tuple ? Value::of(std::move(out)) : out[0];
 }
 
-// Which element of each window of x is its extreme: a number below the product of the window sizes, in row-major order, the first of equals.
-// Padding is never picked, unless a window is nothing but padding.
+// Which element of each window of x is its extreme: a number below the product of the window sizes, in row-major order, the first of
+// equals. Padding is never picked, unless a window is nothing but padding.
 NodeId HloLowering::pick_in_windows(NodeId x, const std::vector<WindowDim>& window, Fn fn, Shape& counts) {
   const size_t r = window.size();
   bool padded = false;

@@ -1,9 +1,9 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Element-wise operators of HLO, StableHLO and CHLO, and the folding of constants.
 //
-// Folding is for integers and booleans (exact, wrapped to their width) and for casts; floats are left as they are written, since a proof may
-// read a float literal as a closed form. One constant is the value of a whole tensor here (Const has a shape), so that a folded loop counter
-// stays one node however it is broadcast.
+// Folding is for integers and booleans (exact, wrapped to their width) and for casts; floats are left as they are written, since a proof
+// may read a float literal as a closed form. One constant is the value of a whole tensor here (Const has a shape), so that a folded loop
+// counter stays one node however it is broadcast.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -28,9 +28,7 @@ int64_t wrap(uint64_t u, DType t) {
   return static_cast<int64_t>(u);
 }
 
-bool less(int64_t x, int64_t y, DType t) {
-  return t == DType::U64 ? static_cast<uint64_t>(x) < static_cast<uint64_t>(y) : x < y;
-}
+bool less(int64_t x, int64_t y, DType t) { return t == DType::U64 ? static_cast<uint64_t>(x) < static_cast<uint64_t>(y) : x < y; }
 
 bool whole(DType t) { return ir::is_int(t) || t == DType::Bool; }
 
@@ -65,9 +63,7 @@ std::optional<ir::Literal> HloLowering::fold(Fn fn, const std::vector<NodeId>& x
     v.push_back(*k);
   }
   const DType from = b.dtype(xs[0]);
-  const auto number = [&](uint64_t u) {
-    return t == DType::Bool ? ir::Literal::boolean(u != 0) : ir::Literal::integer(wrap(u, t), t);
-  };
+  const auto number = [&](uint64_t u) { return t == DType::Bool ? ir::Literal::boolean(u != 0) : ir::Literal::integer(wrap(u, t), t); };
   const auto truth = [](bool on) { return ir::Literal::boolean(on); };
   const auto u = [&](size_t k) { return static_cast<uint64_t>(v[k]); };
   const bool is_signed = ir::is_signed_int(from), logic = from == DType::Bool;
@@ -87,8 +83,7 @@ std::optional<ir::Literal> HloLowering::fold(Fn fn, const std::vector<NodeId>& x
     case Fn::Add:
       if (logic) return accumulate([](uint64_t x, uint64_t y) { return x | y; });
       return accumulate([](uint64_t x, uint64_t y) { return x + y; });
-    case Fn::Mul:
-      return accumulate([](uint64_t x, uint64_t y) { return x * y; });
+    case Fn::Mul: return accumulate([](uint64_t x, uint64_t y) { return x * y; });
     case Fn::And: return accumulate([](uint64_t x, uint64_t y) { return x & y; });
     case Fn::Or: return accumulate([](uint64_t x, uint64_t y) { return x | y; });
     case Fn::Xor: return number(u(0) ^ u(1));
@@ -210,22 +205,68 @@ Value HloLowering::complex_abs(NodeId x) {
 
 // An operator by its HLO or CHLO name; nullopt if there is none of that name with so many operands.
 std::optional<NodeId> HloLowering::unary_by_name(std::string_view name, std::vector<NodeId> xs) {
-  static const std::unordered_map<std::string_view, std::pair<Fn, size_t>> table{
-      {"abs", {Fn::Abs, 1}}, {"cbrt", {Fn::Cbrt, 1}}, {"ceil", {Fn::Ceil, 1}}, {"cosine", {Fn::Cos, 1}}, {"cos", {Fn::Cos, 1}},
-      {"count-leading-zeros", {Fn::Clz, 1}}, {"clz", {Fn::Clz, 1}}, {"erf", {Fn::Erf, 1}}, {"exponential", {Fn::Exp, 1}}, {"exp", {Fn::Exp, 1}},
-      {"exponential-minus-one", {Fn::Expm1, 1}}, {"exponential-base2", {Fn::Exp2, 1}}, {"floor", {Fn::Floor, 1}}, {"log", {Fn::Log, 1}},
-      {"log-plus-one", {Fn::Log1p, 1}}, {"logistic", {Fn::Logistic, 1}}, {"negate", {Fn::Neg, 1}}, {"not", {Fn::Not, 1}},
-      {"popcnt", {Fn::PopCount, 1}}, {"population-count", {Fn::PopCount, 1}}, {"round-nearest-afz", {Fn::RoundAway, 1}},
-      {"round-nearest-even", {Fn::Round, 1}}, {"rsqrt", {Fn::Rsqrt, 1}}, {"sign", {Fn::Sign, 1}}, {"sine", {Fn::Sin, 1}}, {"sin", {Fn::Sin, 1}},
-      {"sqrt", {Fn::Sqrt, 1}}, {"tan", {Fn::Tan, 1}}, {"tanh", {Fn::Tanh, 1}}, {"acos", {Fn::Acos, 1}}, {"acosh", {Fn::Acosh, 1}},
-      {"asin", {Fn::Asin, 1}}, {"asinh", {Fn::Asinh, 1}}, {"atan", {Fn::Atan, 1}}, {"atanh", {Fn::Atanh, 1}}, {"conj", {Fn::Conj, 1}},
-      {"cosh", {Fn::Cosh, 1}}, {"sinh", {Fn::Sinh, 1}}, {"digamma", {Fn::Digamma, 1}}, {"erf-inv", {Fn::ErfInv, 1}},
-      {"erfc", {Fn::Erfc, 1}}, {"lgamma", {Fn::Lgamma, 1}}, {"is-finite", {Fn::IsFinite, 1}}, {"is-inf", {Fn::IsInf, 1}},
-      {"real", {Fn::Real, 1}}, {"imag", {Fn::Imag, 1}},
-      {"add", {Fn::Add, 2}}, {"and", {Fn::And, 2}}, {"atan2", {Fn::Atan2, 2}}, {"complex", {Fn::Complex, 2}}, {"divide", {Fn::Div, 2}},
-      {"maximum", {Fn::Max, 2}}, {"minimum", {Fn::Min, 2}}, {"multiply", {Fn::Mul, 2}}, {"or", {Fn::Or, 2}}, {"power", {Fn::Pow, 2}},
-      {"remainder", {Fn::Rem, 2}}, {"shift-left", {Fn::Shl, 2}}, {"shift-right-arithmetic", {Fn::ShrA, 2}},
-      {"shift-right-logical", {Fn::ShrL, 2}}, {"subtract", {Fn::Sub, 2}}, {"xor", {Fn::Xor, 2}}};
+  static const std::unordered_map<std::string_view, std::pair<Fn, size_t>> table{{"abs", {Fn::Abs, 1}},
+                                                                                 {"cbrt", {Fn::Cbrt, 1}},
+                                                                                 {"ceil", {Fn::Ceil, 1}},
+                                                                                 {"cosine", {Fn::Cos, 1}},
+                                                                                 {"cos", {Fn::Cos, 1}},
+                                                                                 {"count-leading-zeros", {Fn::Clz, 1}},
+                                                                                 {"clz", {Fn::Clz, 1}},
+                                                                                 {"erf", {Fn::Erf, 1}},
+                                                                                 {"exponential", {Fn::Exp, 1}},
+                                                                                 {"exp", {Fn::Exp, 1}},
+                                                                                 {"exponential-minus-one", {Fn::Expm1, 1}},
+                                                                                 {"exponential-base2", {Fn::Exp2, 1}},
+                                                                                 {"floor", {Fn::Floor, 1}},
+                                                                                 {"log", {Fn::Log, 1}},
+                                                                                 {"log-plus-one", {Fn::Log1p, 1}},
+                                                                                 {"logistic", {Fn::Logistic, 1}},
+                                                                                 {"negate", {Fn::Neg, 1}},
+                                                                                 {"not", {Fn::Not, 1}},
+                                                                                 {"popcnt", {Fn::PopCount, 1}},
+                                                                                 {"population-count", {Fn::PopCount, 1}},
+                                                                                 {"round-nearest-afz", {Fn::RoundAway, 1}},
+                                                                                 {"round-nearest-even", {Fn::Round, 1}},
+                                                                                 {"rsqrt", {Fn::Rsqrt, 1}},
+                                                                                 {"sign", {Fn::Sign, 1}},
+                                                                                 {"sine", {Fn::Sin, 1}},
+                                                                                 {"sin", {Fn::Sin, 1}},
+                                                                                 {"sqrt", {Fn::Sqrt, 1}},
+                                                                                 {"tan", {Fn::Tan, 1}},
+                                                                                 {"tanh", {Fn::Tanh, 1}},
+                                                                                 {"acos", {Fn::Acos, 1}},
+                                                                                 {"acosh", {Fn::Acosh, 1}},
+                                                                                 {"asin", {Fn::Asin, 1}},
+                                                                                 {"asinh", {Fn::Asinh, 1}},
+                                                                                 {"atan", {Fn::Atan, 1}},
+                                                                                 {"atanh", {Fn::Atanh, 1}},
+                                                                                 {"conj", {Fn::Conj, 1}},
+                                                                                 {"cosh", {Fn::Cosh, 1}},
+                                                                                 {"sinh", {Fn::Sinh, 1}},
+                                                                                 {"digamma", {Fn::Digamma, 1}},
+                                                                                 {"erf-inv", {Fn::ErfInv, 1}},
+                                                                                 {"erfc", {Fn::Erfc, 1}},
+                                                                                 {"lgamma", {Fn::Lgamma, 1}},
+                                                                                 {"is-finite", {Fn::IsFinite, 1}},
+                                                                                 {"is-inf", {Fn::IsInf, 1}},
+                                                                                 {"real", {Fn::Real, 1}},
+                                                                                 {"imag", {Fn::Imag, 1}},
+                                                                                 {"add", {Fn::Add, 2}},
+                                                                                 {"and", {Fn::And, 2}},
+                                                                                 {"atan2", {Fn::Atan2, 2}},
+                                                                                 {"complex", {Fn::Complex, 2}},
+                                                                                 {"divide", {Fn::Div, 2}},
+                                                                                 {"maximum", {Fn::Max, 2}},
+                                                                                 {"minimum", {Fn::Min, 2}},
+                                                                                 {"multiply", {Fn::Mul, 2}},
+                                                                                 {"or", {Fn::Or, 2}},
+                                                                                 {"power", {Fn::Pow, 2}},
+                                                                                 {"remainder", {Fn::Rem, 2}},
+                                                                                 {"shift-left", {Fn::Shl, 2}},
+                                                                                 {"shift-right-arithmetic", {Fn::ShrA, 2}},
+                                                                                 {"shift-right-logical", {Fn::ShrL, 2}},
+                                                                                 {"subtract", {Fn::Sub, 2}},
+                                                                                 {"xor", {Fn::Xor, 2}}};
   if (xs.empty()) return std::nullopt;
   const DType t = b.dtype(xs[0]);
   if (name == "square" && xs.size() == 1) return map(Fn::Mul, {xs[0], xs[0]}, t);
@@ -359,7 +400,8 @@ NodeId HloLowering::float_of_bits(NodeId bits, DType t) {
       const ir::Node& y = b.g[n.in[1 - k]];
       if (integer_value(n.in[k]) != one || y.op != ir::Op::Map || y.fn != Fn::ShrL) continue;
       const auto shift = integer_value(y.in[1]);
-      if (shift && *shift >= width - mantissa && *shift < width) return add(mul(convert(n.in[1 - k], t), real(std::ldexp(1.0, -mantissa))), real(1));
+      if (shift && *shift >= width - mantissa && *shift < width)
+        return add(mul(convert(n.in[1 - k], t), real(std::ldexp(1.0, -mantissa))), real(1));
     }
   }
   // Sign, exponent and mantissa of any pattern; subnormal numbers have exponent 0, the greatest exponent is infinity or NaN.

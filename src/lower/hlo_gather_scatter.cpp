@@ -3,9 +3,9 @@
 //
 // XLA reads (or writes) a window per index vector; the core reads single elements by one index operand per data dimension. So a window
 // dimension becomes either a dimension that is copied along (the window is the whole extent), or an index operand `start + position in the
-// window`. A gather clamps the start so that the window fits; the clamp is written out where the window has more than one element. A scatter
-// drops what is outside (mode Fill). Of a window that is partly outside XLA drops all of it (as JAX documents, and as programs run): where a
-// window of several elements is not provably inside, its start is moved outside unless all of it fits.
+// window`. A gather clamps the start so that the window fits; the clamp is written out where the window has more than one element. A
+// scatter drops what is outside (mode Fill). Of a window that is partly outside XLA drops all of it (as JAX documents, and as programs
+// run): where a window of several elements is not provably inside, its start is moved outside unless all of it fits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,26 +68,29 @@ bool HloLowering::within(NodeId x, int64_t low, int64_t high, int& fuel) const {
       const auto v = integer_value(x);
       return v && *v >= low && *v <= high && n.dtype != DType::U64;
     }
-    case ir::Op::Iota: return low <= 0 && n.shape[n.a[0]] - 1 <= high && ir::int_bits(n.dtype) >= 32 && n.shape[n.a[0]] <= (int64_t{1} << 31);
+    case ir::Op::Iota:
+      return low <= 0 && n.shape[n.a[0]] - 1 <= high && ir::int_bits(n.dtype) >= 32 && n.shape[n.a[0]] <= (int64_t{1} << 31);
     case ir::Op::Transpose:
     case ir::Op::Reshape:
     case ir::Op::Slice:
     case ir::Op::Reverse:
     case ir::Op::Broadcast:
     case ir::Op::DynamicSlice: return within(n.in[0], low, high, fuel);
-    case ir::Op::Concat:
-      return std::all_of(n.in.begin(), n.in.end(), [&](NodeId k) { return within(k, low, high, fuel); });
+    case ir::Op::Concat: return std::all_of(n.in.begin(), n.in.end(), [&](NodeId k) { return within(k, low, high, fuel); });
     case ir::Op::Map:
       if (n.fn == Fn::Max || n.fn == Fn::Min) {  // one operand bounds one side; the other side needs all
         const bool max = n.fn == Fn::Max;
         constexpr int64_t kFar = int64_t{1} << 62;
-        const bool one = std::any_of(n.in.begin(), n.in.end(), [&](NodeId k) { return within(k, max ? low : -kFar, max ? kFar : high, fuel); });
-        return one && std::all_of(n.in.begin(), n.in.end(), [&](NodeId k) { return within(k, max ? -kFar : low, max ? high : kFar, fuel); });
+        const bool one =
+            std::any_of(n.in.begin(), n.in.end(), [&](NodeId k) { return within(k, max ? low : -kFar, max ? kFar : high, fuel); });
+        return one &&
+               std::all_of(n.in.begin(), n.in.end(), [&](NodeId k) { return within(k, max ? -kFar : low, max ? high : kFar, fuel); });
       }
       if (n.fn == Fn::Select) return within(n.in[1], low, high, fuel) && within(n.in[2], low, high, fuel);
       if (n.fn == Fn::Convert && ir::int_bits(n.dtype) >= 32 && ir::is_int(b.dtype(n.in[0]))) {
         const int64_t top = ir::is_signed_int(n.dtype) ? 31 : 32;
-        return low >= (ir::is_signed_int(n.dtype) ? -(int64_t{1} << 31) : 0) && high < (int64_t{1} << top) && within(n.in[0], low, high, fuel);
+        return low >= (ir::is_signed_int(n.dtype) ? -(int64_t{1} << 31) : 0) && high < (int64_t{1} << top) &&
+               within(n.in[0], low, high, fuel);
       }
       break;
     default: break;
@@ -115,13 +118,14 @@ Value HloLowering::gather(const Call& c) {
   need(ins.operand_batching_dims.size() == ins.start_indices_batching_dims.size(), "pairs different numbers of batching dimensions");
   Shape batch;
   std::vector<NodeId> start = index_components(indices, ins.index_vector_dim, ins.start_index_map.size(), batch);
-  const std::vector<int64_t> window = others(dropped, r);            // data dims with a place among offset_dims
-  const std::vector<int64_t> batch_out = others(ins.offset_dims, out_rank);   // result dims of the batch
+  const std::vector<int64_t> window = others(dropped, r);                    // data dims with a place among offset_dims
+  const std::vector<int64_t> batch_out = others(ins.offset_dims, out_rank);  // result dims of the batch
   need(window.size() == ins.offset_dims.size() && batch_out.size() == batch.size(), "has dimension numbers that do not fit its shapes");
   for (size_t k = 0; k < batch.size(); ++k) need(batch[k] == result[batch_out[k]], "has a result that does not fit its indices");
   for (int64_t d = 0; d < r; ++d) need(ins.slice_sizes[d] >= 0 && ins.slice_sizes[d] <= b.shape(data)[d], "has slice_sizes out of range");
   for (int64_t d : dropped) need(ins.slice_sizes[d] == 1, "collapses or batches a dimension whose slice size is not 1");
-  for (size_t k = 0; k < window.size(); ++k) need(result[ins.offset_dims[k]] == ins.slice_sizes[window[k]], "has a result that does not fit slice_sizes");
+  for (size_t k = 0; k < window.size(); ++k)
+    need(result[ins.offset_dims[k]] == ins.slice_sizes[window[k]], "has a result that does not fit slice_sizes");
   // Batch dims of the indices, without the vector dim, as places in `batch`.
   const auto batch_place = [&](int64_t index_dim) {
     need(index_dim != ins.index_vector_dim && index_dim >= 0 && index_dim < b.rank(indices), "has a batching dimension out of range");
@@ -216,7 +220,8 @@ Value HloLowering::scatter(const Call& c) {
   const hlo::Instruction& ins = c.ins;
   const Shape data_shape = b.shape(xs[0]), update_shape = b.shape(xs[n + 1]);
   const int64_t r = static_cast<int64_t>(data_shape.size()), update_rank = static_cast<int64_t>(update_shape.size());
-  for (size_t k = 0; k < n; ++k) need(b.shape(xs[k]) == data_shape && b.shape(xs[n + 1 + k]) == update_shape, "has operands of different shapes");
+  for (size_t k = 0; k < n; ++k)
+    need(b.shape(xs[k]) == data_shape && b.shape(xs[n + 1 + k]) == update_shape, "has operands of different shapes");
   need_dims(ins.update_window_dims, update_rank, "update_window_dims");
   std::vector<int64_t> dropped = ins.inserted_window_dims;
   dropped.insert(dropped.end(), ins.input_batching_dims.begin(), ins.input_batching_dims.end());
@@ -225,11 +230,13 @@ Value HloLowering::scatter(const Call& c) {
   need(ins.input_batching_dims.size() == ins.scatter_indices_batching_dims.size(), "pairs different numbers of batching dimensions");
   Shape batch;
   const std::vector<NodeId> start = index_components(indices, ins.index_vector_dim, ins.scatter_dims_to_operand_dims.size(), batch);
-  const std::vector<int64_t> window = others(dropped, r);                         // data dims with a window dim in the updates
+  const std::vector<int64_t> window = others(dropped, r);  // data dims with a window dim in the updates
   const std::vector<int64_t> batch_dims = others(ins.update_window_dims, update_rank);
-  need(window.size() == ins.update_window_dims.size() && batch_dims.size() == batch.size(), "has dimension numbers that do not fit its shapes");
+  need(window.size() == ins.update_window_dims.size() && batch_dims.size() == batch.size(),
+       "has dimension numbers that do not fit its shapes");
   for (size_t k = 0; k < batch.size(); ++k) need(batch[k] == update_shape[batch_dims[k]], "has updates that do not fit its indices");
-  for (size_t k = 0; k < window.size(); ++k) need(update_shape[ins.update_window_dims[k]] <= data_shape[window[k]], "has windows larger than the operand");
+  for (size_t k = 0; k < window.size(); ++k)
+    need(update_shape[ins.update_window_dims[k]] <= data_shape[window[k]], "has windows larger than the operand");
   const auto batch_place = [&](int64_t index_dim) {
     need(index_dim != ins.index_vector_dim && index_dim >= 0 && index_dim < b.rank(indices), "has a batching dimension out of range");
     return index_dim > ins.index_vector_dim ? index_dim - 1 : index_dim;
@@ -310,7 +317,8 @@ Value HloLowering::scatter(const Call& c) {
         const int64_t room = data_shape[d] - update_shape[u];
         index = b.dtype(index) == DType::U64 ? clamp(index, 0, data_shape[d]) : convert(index, DType::I64);
         if (int fuel = 200; !within(start[component], 0, room, fuel)) {
-          const NodeId fits = map(Fn::And, {map(Fn::Ge, {index, integer(0)}, DType::Bool), map(Fn::Le, {index, integer(room)}, DType::Bool)}, DType::Bool);
+          const NodeId fits =
+              map(Fn::And, {map(Fn::Ge, {index, integer(0)}, DType::Bool), map(Fn::Le, {index, integer(room)}, DType::Bool)}, DType::Bool);
           index = map(Fn::Select, {fits, index, integer(data_shape[d])}, DType::I64);
         }
         index = map(Fn::Add, {index, b.iota(DType::I64, run_shape, position(run, u))}, DType::I64);
@@ -346,7 +354,8 @@ Value HloLowering::scatter(const Call& c) {
       case Combiner::Kind::Fn: break;
     }
     if ((fn == Fn::And || fn == Fn::Or) && t != DType::Bool) throw Unsupported{"scatter with bitwise and/or"};
-    if (ins.unique_indices && fn == Fn::None) program_.notes.push_back(fmt::format("%{}: its indices are taken to be distinct, as stated", ins.name));
+    if (ins.unique_indices && fn == Fn::None)
+      program_.notes.push_back(fmt::format("%{}: its indices are taken to be distinct, as stated", ins.name));
     out.push_back(Value::of(b.scatter(xs[k], updates, operands, dims, run, fn, fn == Fn::None, IndexMode::Fill)));
   }
   return c.ins.type.tuple ? Value::of(std::move(out)) : out[0];

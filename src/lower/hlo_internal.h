@@ -9,6 +9,7 @@
 // Refused (the program makes no sense, or is too large: a Diagnostic). Nesting depth, number of nodes and of steps are bounded.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,12 +26,16 @@
 
 namespace shardproof::lower {
 
-struct Unsupported { std::string reason; };
-struct Refused { Diagnostic diagnostic; };
+struct Unsupported {
+  std::string reason;
+};
+struct Refused {
+  Diagnostic diagnostic;
+};
 
 // What an instruction gives.
 struct Value {
-  ir::NodeId node = ir::kNoNode;                       // a tensor; kNoNode: a tuple or a token
+  ir::NodeId node = ir::kNoNode;  // a tensor; kNoNode: a tuple or a token
   std::shared_ptr<const std::vector<Value>> tuple;
   static Value of(ir::NodeId node) { return {node, nullptr}; }
   static Value of(std::vector<Value> elements) { return {ir::kNoNode, std::make_shared<const std::vector<Value>>(std::move(elements))}; }
@@ -38,45 +43,48 @@ struct Value {
 
 // What a binary region does to its two operands.
 struct Combiner {
-  enum class Kind : uint8_t { Fn, Subtract, First, Second } kind = Kind::Fn;   // Subtract: first - second
+  enum class Kind : uint8_t { Fn, Subtract, First, Second } kind = Kind::Fn;  // Subtract: first - second
   ir::Fn fn = ir::Fn::None;
 };
 
 // What a region of two (value, index) pairs does.
 struct ArgCombiner {
   ir::Fn fn = ir::Fn::Max;
-  enum class Tie : uint8_t { LowerIndex, First } tie = Tie::LowerIndex;        // First: the operand on the left
+  enum class Tie : uint8_t { LowerIndex, First } tie = Tie::LowerIndex;  // First: the operand on the left
 };
 
 // One key of a sort comparator.
-struct SortKey { size_t operand = 0; bool descending = false; };
+struct SortKey {
+  size_t operand = 0;
+  bool descending = false;
+};
 
 // Which part of a global tensor each rank holds, as a table: rank r holds part part[r][d] along dim d; ranks of one class together hold
 // one whole copy.
 struct Tiling {
-  std::vector<int64_t> parts;               // per dim: number of parts
-  std::vector<std::vector<int64_t>> part;   // per rank: index of its part per dim
-  std::vector<int64_t> copy;                // per rank: class
+  std::vector<int64_t> parts;              // per dim: number of parts
+  std::vector<std::vector<int64_t>> part;  // per rank: index of its part per dim
+  std::vector<int64_t> copy;               // per rank: class
 };
 // Parts of `shape` by "{devices=[..]..}", "{replicated}", "{mesh[..], [..]}" (HLO) or "<@mesh, [{"a"}, {}]>" (Shardy; only the axes in
 // `manual`, or all if it is null, cut). nullopt with a reason where the text is none of these.
 std::optional<Tiling> parse_hlo_tiling(std::string_view text, size_t rank, int64_t ranks, std::string& reason);
-std::optional<Tiling> parse_sdy_tiling(std::string_view text, const std::vector<frontend::Mesh>& meshes, const std::vector<std::string>* manual,
-                                       size_t rank, std::string& reason);
+std::optional<Tiling> parse_sdy_tiling(std::string_view text, const std::vector<frontend::Mesh>& meshes,
+                                       const std::vector<std::string>* manual, size_t rank, std::string& reason);
 // Splits "{a, b}" or "[a, b]" or "a, b" at the commas of its top level; brackets and strings are kept whole.
 std::vector<std::string> split_top_level(std::string_view text);
 
 class HloLowering {
  public:
   HloLowering(const hlo::Module& module, const frontend::ConstantSource& constants);
-  frontend::Program run();   // throws Refused
+  frontend::Program run();  // throws Refused
 
  private:
   // An instruction being lowered, with the values of its operands.
   struct Call {
     const hlo::Instruction& ins;
     std::span<const Value> in;
-    const hlo::Computation* parent = nullptr;          // the computation that holds it
+    const hlo::Computation* parent = nullptr;  // the computation that holds it
   };
   using Handler = Value (HloLowering::*)(const Call&);
 
@@ -85,24 +93,26 @@ class HloLowering {
   void read_outputs(const Value& root);
   Value evaluate(uint32_t computation, std::span<const Value> arguments);
   Value lower(const hlo::Computation& parent, const hlo::Instruction& ins, std::span<const Value> in);
-  Value opaque(const Call& c, const std::string& reason);
   const std::vector<bool>& live(uint32_t computation);
-  bool has_effects(uint32_t computation);             // collectives, rank ids, draws, I/O in it or in what it calls
-  std::string attribute_text(const hlo::Instruction& ins);
-  std::string computation_text(std::span<const uint32_t> roots);
+  bool has_effects(uint32_t computation);                                  // collectives, rank ids, draws, I/O in it or in what it calls
+  std::optional<std::string> attribute_text(const hlo::Instruction& ins);  // nullopt: too long to be kept
+  std::optional<std::string> computation_text(std::span<const uint32_t> roots);
+  Value opaque(const Call& c, const std::string& reason);  // hlo_opaque.cpp
   static Handler find_handler(std::string_view opcode);
   static std::string normal_opcode(std::string_view opcode);
 
   // --- errors, and checked access to what the program says
   [[noreturn]] void refuse(const std::string& code, const std::string& message) const;
-  void need(bool condition, const char* what) const { if (!condition) malformed(what); }
+  void need(bool condition, const char* what) const {
+    if (!condition) malformed(what);
+  }
   [[noreturn]] void malformed(const std::string& what) const;
-  void need_dims(const std::vector<int64_t>& dims, int64_t rank, const char* what) const;   // in range, distinct
-  ir::NodeId node(const Call& c, size_t k) const;      // operand k, a tensor
+  void need_dims(const std::vector<int64_t>& dims, int64_t rank, const char* what) const;  // in range, distinct
+  ir::NodeId node(const Call& c, size_t k) const;                                          // operand k, a tensor
   uint32_t called(const Call& c, size_t k) const;
   const hlo::Computation& computation(uint32_t index) const;
-  const hlo::Type& result_type(const Call& c) const;   // an array type
-  const hlo::Type* operand_type(const Call& c, size_t k) const;   // as declared, with its layout
+  const hlo::Type& result_type(const Call& c) const;             // an array type
+  const hlo::Type* operand_type(const Call& c, size_t k) const;  // as declared, with its layout
   std::vector<ir::NodeId> nodes(const Call& c) const;
   bool matches(const Value& value, const hlo::Type& type) const;
 
@@ -115,17 +125,19 @@ class HloLowering {
   template <typename From>
   ir::NodeId rearranged(ir::NodeId x, ir::Shape s, From from);
   ir::NodeId transpose(ir::NodeId x, std::vector<int64_t> perm);
-  ir::NodeId broadcast(ir::NodeId x, ir::Shape s, std::vector<int64_t> dims);   // dims in any order
+  ir::NodeId broadcast(ir::NodeId x, ir::Shape s, std::vector<int64_t> dims);  // dims in any order
   ir::NodeId slice(ir::NodeId x, std::vector<int64_t> start, std::vector<int64_t> stop, std::vector<int64_t> step);
   ir::NodeId slice_dim(ir::NodeId x, int64_t dim, int64_t start, int64_t stop);
   ir::NodeId dynamic_slice(ir::NodeId x, std::vector<ir::NodeId> starts, std::vector<int64_t> sizes);
   ir::NodeId dynamic_update(ir::NodeId x, ir::NodeId update, std::vector<ir::NodeId> starts);
-  ir::NodeId integer(int64_t v, ir::DType t = ir::DType::I64, ir::Shape s = {}) { return b.constant(ir::Literal::integer(v, t), t, std::move(s)); }
-  ir::NodeId clamp(ir::NodeId x, int64_t low, int64_t high);    // integers; the result is i64
-  ir::NodeId extreme(bool lowest, ir::DType t);                 // neutral element of max (lowest) or min
+  ir::NodeId integer(int64_t v, ir::DType t = ir::DType::I64, ir::Shape s = {}) {
+    return b.constant(ir::Literal::integer(v, t), t, std::move(s));
+  }
+  ir::NodeId clamp(ir::NodeId x, int64_t low, int64_t high);  // integers; the result is i64
+  ir::NodeId extreme(bool lowest, ir::DType t);               // neutral element of max (lowest) or min
   ir::NodeId zero(ir::DType t);
-  const ir::Literal* literal(ir::NodeId x) const;               // of a Const
-  std::optional<int64_t> integer_value(ir::NodeId x) const;     // of a Const of integers or booleans
+  const ir::Literal* literal(ir::NodeId x) const;            // of a Const
+  std::optional<int64_t> integer_value(ir::NodeId x) const;  // of a Const of integers or booleans
   bool neutral(ir::Fn fn, ir::NodeId x) const;
   ir::NodeId with_init(ir::Fn fn, ir::NodeId reduced, ir::NodeId init);
 
@@ -133,18 +145,20 @@ class HloLowering {
   std::optional<Combiner> combiner(uint32_t computation, size_t component = 0, size_t components = 1);
   std::optional<ArgCombiner> arg_combiner(uint32_t computation);
   std::optional<std::vector<SortKey>> sort_keys(uint32_t computation, size_t operands);
-  bool selects_first_extreme(uint32_t computation, ir::Fn& fn); // a select region: ge or le, which keeps the first of equals
+  bool selects_first_extreme(uint32_t computation, ir::Fn& fn);  // a select region: ge or le, which keeps the first of equals
   bool order_only(uint32_t computation) const;
   std::vector<uint8_t> order_keys(uint32_t computation) const;
   std::vector<double> order_samples(uint32_t computation, size_t values) const;
-  bool order_evaluate(uint32_t computation, const std::vector<uint8_t>& keys, const std::vector<double>& arguments, std::vector<double>& v) const;
+  bool order_evaluate(uint32_t computation, const std::vector<uint8_t>& keys, const std::vector<double>& arguments,
+                      std::vector<double>& v) const;
   template <typename Check>
   bool order_holds(uint32_t computation, size_t arguments, Check check, const uint32_t* predicate = nullptr) const;
-  std::optional<ir::Fn> payload_pick(uint32_t computation, size_t components, const std::vector<std::optional<int64_t>>& inits, size_t& guard) const;
+  std::optional<ir::Fn> payload_pick(uint32_t computation, size_t components, const std::vector<std::optional<int64_t>>& inits,
+                                     size_t& guard) const;
   ir::Fn need_reduction(const Call& c, uint32_t computation, size_t component = 0, size_t components = 1);
 
   // --- handlers
-  Value elementwise(const Call& c);      // hlo_elementwise.cpp
+  Value elementwise(const Call& c);  // hlo_elementwise.cpp
   Value compare(const Call& c);
   ir::NodeId total_order(ir::Fn fn, ir::NodeId x, ir::NodeId y);
   Value select(const Call& c);
@@ -155,7 +169,7 @@ class HloLowering {
   ir::NodeId float_of_bits(ir::NodeId bits, ir::DType t);
   Value complex_abs(ir::NodeId x);
   std::optional<ir::NodeId> unary_by_name(std::string_view name, std::vector<ir::NodeId> xs);
-  Value constant(const Call& c);         // hlo_views.cpp
+  Value constant(const Call& c);  // hlo_views.cpp
   Value iota(const Call& c);
   Value broadcast_op(const Call& c);
   Value reshape_op(const Call& c);
@@ -170,11 +184,11 @@ class HloLowering {
   Value dynamic_update_op(const Call& c);
   Value dot(const Call& c);
   Value dynamic_form(const Call& c);
-  Value gather(const Call& c);           // hlo_gather_scatter.cpp
+  Value gather(const Call& c);  // hlo_gather_scatter.cpp
   Value scatter(const Call& c);
   bool within(ir::NodeId x, int64_t low, int64_t high, int& fuel) const;
   std::vector<ir::NodeId> index_components(ir::NodeId indices, int64_t vector_dim, size_t count, ir::Shape& batch);
-  Value convolution(const Call& c);      // hlo_conv.cpp
+  Value convolution(const Call& c);  // hlo_conv.cpp
   Value reduce_window(const Call& c);
   Value select_and_scatter(const Call& c);
   ir::NodeId pick_in_windows(ir::NodeId x, const std::vector<hlo::WindowDim>& window, ir::Fn fn, ir::Shape& counts);
@@ -182,7 +196,7 @@ class HloLowering {
   std::optional<Value> pick_with_payload(const Call& c, const std::vector<hlo::WindowDim>& window);
   ir::NodeId pad_for_windows(ir::NodeId x, ir::NodeId value, const std::vector<hlo::WindowDim>& window);
   ir::NodeId windows(ir::NodeId x, const std::vector<hlo::WindowDim>& window, std::vector<int64_t>& window_dims);
-  Value reduce(const Call& c);           // hlo_reduce.cpp
+  Value reduce(const Call& c);  // hlo_reduce.cpp
   std::optional<Value> arg_reduce(const Call& c);
   bool counts_along(ir::NodeId x, int64_t dim) const;
   Value sort(const Call& c);
@@ -190,7 +204,7 @@ class HloLowering {
   Value map_op(const Call& c);
   Value rng(const Call& c);
   Value batch_norm(const Call& c);
-  Value call(const Call& c);             // hlo_control.cpp
+  Value call(const Call& c);  // hlo_control.cpp
   Value composite(const Call& c);
   Value while_loop(const Call& c);
   Value conditional(const Call& c);
@@ -201,7 +215,7 @@ class HloLowering {
   Value done(const Call& c);
   Value token(const Call& c);
   Value custom_call(const Call& c);
-  Value rank_id(const Call& c);          // hlo_collectives.cpp
+  Value rank_id(const Call& c);  // hlo_collectives.cpp
   Value all_reduce(const Call& c);
   Value all_gather(const Call& c);
   Value reduce_scatter(const Call& c);
@@ -210,7 +224,7 @@ class HloLowering {
   Value collective_broadcast(const Call& c);
   ir::GroupRef group(const hlo::Instruction& ins, bool reduces);
   int64_t group_size(const hlo::Instruction& ins, int64_t whole, int64_t part) const;
-  Value manual_computation(const Call& c);   // hlo_manual.cpp
+  Value manual_computation(const Call& c);  // hlo_manual.cpp
   Value global_to_local(const Call& c);
   Value local_to_global(const Call& c);
   Value full_to_shard(const Call& c);
@@ -226,13 +240,17 @@ class HloLowering {
   ir::Builder b;
   const hlo::Instruction* current_ = nullptr;
   int depth_ = 0;
-  bool mapped_ = false;               // inside a region that is applied to whole tensors: declared shapes do not hold
+  bool mapped_ = false;  // inside a region that is applied to whole tensors: declared shapes do not hold
   bool manual_seen_ = false, collective_seen_ = false;
   int64_t steps_ = 0, draws_ = 0;
   std::map<uint32_t, std::vector<bool>> live_;
   std::map<uint32_t, bool> effects_;
 };
 
+// Calls `visit` with every array type of `type`, or every leaf of `value`, in order; nothing recurses on the nesting that the input chose.
+void for_each_leaf(const hlo::Type& type, const std::function<void(const hlo::Type&)>& visit);
+void for_each_leaf(const Value& value, const std::function<void(const Value&)>& visit);
+std::string type_text(const hlo::Type& type);
 // The value of attribute `key` among those kept verbatim, or "".
 std::string_view other_attribute(const hlo::Instruction& ins, std::string_view key);
 // Opcodes that are collectives, messages, rank ids, draws or I/O.

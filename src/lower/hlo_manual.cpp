@@ -4,12 +4,13 @@
 //
 // What such a program means, as it is lowered here and linked (link/):
 //   - Annotations alone (pjit, GSPMD): the distributed program IS the sequential program; the partitioner must keep its meaning. Sharding
-//     annotations are identities. There is nothing to communicate, and a rank's output is its part, by the output's placement, of the result.
+//     annotations are identities. There is nothing to communicate, and a rank's output is its part, by the output's placement, of the
+//     result.
 //   - A per-rank region is a program of its own for each rank, in local shapes. Outside of regions every rank carries its own view of each
 //     global value. Entering, rank r takes its part of its own view (GlobalToLocal). Leaving, rank r's view is put together from the parts
 //     that the ranks of its class hold, where a class is: the ranks that agree on everything that the sharding does not mention
-//     (LocalToGlobal). So a result that is said to be replicated is not assumed to be: rank r sees its own copy, and a claim that all copies
-//     are equal is checked like any other (a missing reduction under check_vma=False is found there).
+//     (LocalToGlobal). So a result that is said to be replicated is not assumed to be: rank r sees its own copy, and a claim that all
+//     copies are equal is checked like any other (a missing reduction under check_vma=False is found there).
 //   - In a partly manual region the other axes are the partitioner's: values there are global along them, and a rank carries its own view.
 //   - Entry parameters: rank r's view is the whole global input. Outputs: rank r's output is its part of its own view.
 // This is exact where the ranks of a class agree, and where they do not, rank r's output is what rank r would compute.
@@ -83,7 +84,8 @@ NodeId HloLowering::enter(NodeId x, const Tiling& tiling, const Shape& local) {
   const Shape& s = b.shape(x);
   need(local.size() == s.size() && tiling.parts.size() == s.size(), "changes the rank of a tensor");
   for (size_t d = 0; d < s.size(); ++d) {
-    if (local[d] * tiling.parts[d] != s[d]) malformed(fmt::format("cuts an extent of {} into {} parts of {}", s[d], tiling.parts[d], local[d]));
+    if (local[d] * tiling.parts[d] != s[d])
+      malformed(fmt::format("cuts an extent of {} into {} parts of {}", s[d], tiling.parts[d], local[d]));
   }
   if (local == s) return x;  // nothing is cut: the rank's own view
   return b.global_to_local(x, tiling.parts, flat(tiling), tiling.copy);
@@ -94,7 +96,8 @@ NodeId HloLowering::leave(NodeId x, const Tiling& tiling, const Shape& global) {
   const Shape& s = b.shape(x);
   need(global.size() == s.size() && tiling.parts.size() == s.size(), "changes the rank of a tensor");
   for (size_t d = 0; d < s.size(); ++d) {
-    if (s[d] * tiling.parts[d] != global[d]) malformed(fmt::format("joins {} parts of {} to an extent of {}", tiling.parts[d], s[d], global[d]));
+    if (s[d] * tiling.parts[d] != global[d])
+      malformed(fmt::format("joins {} parts of {} to an extent of {}", tiling.parts[d], s[d], global[d]));
   }
   if (global == s) return x;
   return b.local_to_global(x, tiling.parts, flat(tiling), tiling.copy);
@@ -105,7 +108,8 @@ Value HloLowering::manual_computation(const Call& c) {
   const uint32_t body = called(c, 0);
   const hlo::Computation& comp = computation(body);
   const hlo::Instruction& ins = c.ins;
-  need(ins.in_shardings.size() <= c.in.size() && comp.parameters.size() == c.in.size(), "has a number of shardings or of body arguments that differs from its operands");
+  need(ins.in_shardings.size() <= c.in.size() && comp.parameters.size() == c.in.size(),
+       "has a number of shardings or of body arguments that differs from its operands");
   std::vector<Value> arguments;
   for (size_t k = 0; k < c.in.size(); ++k) {
     if (k >= ins.in_shardings.size()) {
@@ -118,15 +122,18 @@ Value HloLowering::manual_computation(const Call& c) {
   }
   const Value local = evaluate(body, arguments);
   std::vector<Value> results;
-  if (local.tuple) results = *local.tuple;
-  else results = {local};
+  if (local.tuple)
+    results = *local.tuple;
+  else
+    results = {local};
   std::vector<const hlo::Type*> types;
   if (c.ins.type.tuple) {
     for (const hlo::Type& t : c.ins.type.elements) types.push_back(&t);
   } else {
     types = {&c.ins.type};
   }
-  need(results.size() == types.size() && ins.out_shardings.size() == results.size(), "has a number of out_shardings that differs from its results");
+  need(results.size() == types.size() && ins.out_shardings.size() == results.size(),
+       "has a number of out_shardings that differs from its results");
   for (size_t k = 0; k < results.size(); ++k) {
     need(results[k].node != ir::kNoNode, "gives something that is no tensor");
     const NodeId x = results[k].node;
@@ -185,7 +192,8 @@ Value HloLowering::full_to_shard(const Call& c) {
   const NodeId x = node(c, 0);
   const hlo::Instruction& annotated = c.parent->instructions.at(c.ins.operands.at(0));
   std::string reason;
-  if (annotated.sharding.syntax != frontend::StatedSharding::Syntax::Hlo) malformed("enters a per-rank region with a value whose sharding is not stated");
+  if (annotated.sharding.syntax != frontend::StatedSharding::Syntax::Hlo)
+    malformed("enters a per-rank region with a value whose sharding is not stated");
   const auto tiling = parse_hlo_tiling(annotated.sharding.text, b.shape(x).size(), m.num_partitions, reason);
   if (!tiling) malformed(fmt::format("sharding {}: {}", annotated.sharding.text, reason));
   const Shape& local = result_type(c).shape;
@@ -196,7 +204,8 @@ Value HloLowering::full_to_shard(const Call& c) {
 Value HloLowering::shard_to_full(const Call& c) {
   const NodeId x = node(c, 0);
   std::string reason;
-  if (c.ins.sharding.syntax != frontend::StatedSharding::Syntax::Hlo) malformed("leaves a per-rank region with a value whose sharding is not stated");
+  if (c.ins.sharding.syntax != frontend::StatedSharding::Syntax::Hlo)
+    malformed("leaves a per-rank region with a value whose sharding is not stated");
   const auto tiling = parse_hlo_tiling(c.ins.sharding.text, b.shape(x).size(), m.num_partitions, reason);
   if (!tiling) malformed(fmt::format("sharding {}: {}", c.ins.sharding.text, reason));
   const Shape& global = result_type(c).shape;

@@ -22,7 +22,8 @@ Value HloLowering::reduce(const Call& c) {
   const uint32_t region = called(c, 0);
   for (size_t k = 0; k < n; ++k) {
     need(b.shape(xs[k]) == b.shape(xs[0]), "reduces operands of different shapes");
-    need(b.shape(xs[n + k]).empty() && b.dtype(xs[n + k]) == b.dtype(xs[k]), "has an initial value that is not a scalar of its operand's type");
+    need(b.shape(xs[n + k]).empty() && b.dtype(xs[n + k]) == b.dtype(xs[k]),
+         "has an initial value that is not a scalar of its operand's type");
   }
   need_dims(c.ins.dimensions, b.rank(xs[0]), "reduced dimensions");
   if (n == 2) {
@@ -70,7 +71,8 @@ std::optional<Value> HloLowering::arg_reduce(const Call& c) {
   const NodeId best_with_init = with_init(how->fn, best, value_init);
   const auto first_index = integer_value(index_init);
   if (neutral(how->fn, value_init) && first_index && *first_index >= 0 && counts_along(index, dim)) {
-    if (how->tie == ArgCombiner::Tie::First) program_.notes.push_back(fmt::format("%{}: equal values are taken in order of position", c.ins.name));
+    if (how->tie == ArgCombiner::Tie::First)
+      program_.notes.push_back(fmt::format("%{}: equal values are taken in order of position", c.ins.name));
     return Value::of({Value::of(best_with_init), Value::of(b.arg_reduce(how->fn, value, dim, t))});
   }
   if (how->tie != ArgCombiner::Tie::LowerIndex) return std::nullopt;
@@ -131,7 +133,8 @@ Value HloLowering::map_op(const Call& c) {
   const std::vector<NodeId> xs = nodes(c);
   need(!xs.empty(), "has no operands");
   const hlo::Computation& region = computation(called(c, 0));
-  static const std::vector<std::string> other{"parameter", "constant", "compare", "select", "clamp", "convert", "tuple", "copy", "reduce-precision"};
+  static const std::vector<std::string> other{"parameter", "constant", "compare", "select",          "clamp",
+                                              "convert",   "tuple",    "copy",    "reduce-precision"};
   for (const hlo::Instruction& ins : region.instructions) {
     const std::string opcode = normal_opcode(ins.opcode);
     const Handler handler = find_handler(opcode);
@@ -179,7 +182,8 @@ Value HloLowering::batch_norm(const Call& c) {
     const double v = std::strtod(text.c_str(), &end);
     return end == text.c_str() ? std::nullopt : std::optional(v);
   };
-  std::optional<double> feature = c.ins.dimensions.size() == 1 ? std::optional(static_cast<double>(c.ins.dimensions[0])) : number("feature_index");
+  std::optional<double> feature =
+      c.ins.dimensions.size() == 1 ? std::optional(static_cast<double>(c.ins.dimensions[0])) : number("feature_index");
   const auto epsilon = number("epsilon");
   if (!feature || !epsilon || !ir::is_float(t)) throw Unsupported{"batch normalisation whose feature dimension or epsilon is not stated"};
   const int64_t f = static_cast<int64_t>(*feature);

@@ -20,7 +20,7 @@ using hlo::Instruction;
 using ir::DType;
 using ir::Fn;
 
-constexpr size_t kMaxRegion = 128;        // instructions of a region that is sampled
+constexpr size_t kMaxRegion = 128;  // instructions of a region that is sampled
 constexpr size_t kMaxSamples = 200'000;
 
 bool exact_float(const hlo::Type& t) { return ir::is_float(t.dtype) && t.dtype > DType::F8; }
@@ -78,7 +78,11 @@ std::optional<Combiner> HloLowering::combiner(uint32_t index, size_t component, 
     const std::string opcode = normal_opcode(ins.opcode);
     if (left == 0 && right == 1 && opcode == "subtract") return Combiner{Combiner::Kind::Subtract, Fn::None};
     if (left >= 0 && right >= 0 && left != right) {
-      for (const auto& [name, fn] : {std::pair{"add", Fn::Add}, {"multiply", Fn::Mul}, {"maximum", Fn::Max}, {"minimum", Fn::Min}, {"and", Fn::And},
+      for (const auto& [name, fn] : {std::pair{"add", Fn::Add},
+                                     {"multiply", Fn::Mul},
+                                     {"maximum", Fn::Max},
+                                     {"minimum", Fn::Min},
+                                     {"and", Fn::And},
                                      {"or", Fn::Or}}) {
         if (opcode == name) return Combiner{Combiner::Kind::Fn, fn};
       }
@@ -103,9 +107,9 @@ Fn HloLowering::need_reduction(const Call&, uint32_t index, size_t component, si
 
 // --- regions that depend on order alone
 
-// XLA writes the total order of floats as an order of integers: key = select(bits < 0, max - or xor - bits, bits), where `bits` are the float's.
-// Marks the parts of that pattern: 1 = bits, 2 = bits with the value flipped, 3 = bits < 0, 4 = key. Keys compare as their floats do; the
-// others may be used for nothing else, and a key may be compared with a key only.
+// XLA writes the total order of floats as an order of integers: key = select(bits < 0, max - or xor - bits, bits), where `bits` are the
+// float's. Marks the parts of that pattern: 1 = bits, 2 = bits with the value flipped, 3 = bits < 0, 4 = key. Keys compare as their floats
+// do; the others may be used for nothing else, and a key may be compared with a key only.
 std::vector<uint8_t> HloLowering::order_keys(uint32_t index) const {
   const Computation& comp = computation(index);
   const size_t n = comp.instructions.size();
@@ -117,7 +121,9 @@ std::vector<uint8_t> HloLowering::order_keys(uint32_t index) const {
   };
   for (uint32_t i = 0; i < n; ++i) {
     const Instruction& ins = comp.instructions[i];
-    if (ins.type.tuple || !ins.type.shape.empty() || std::any_of(ins.operands.begin(), ins.operands.end(), [&](uint32_t k) { return k >= i; })) continue;
+    if (ins.type.tuple || !ins.type.shape.empty() ||
+        std::any_of(ins.operands.begin(), ins.operands.end(), [&](uint32_t k) { return k >= i; }))
+      continue;
     const std::string opcode = normal_opcode(ins.opcode);
     const int width = ir::int_bits(ins.type.dtype);
     if ((opcode == "bitcast-convert" || opcode == "bitcast") && ins.operands.size() == 1 && ir::is_signed_int(ins.type.dtype)) {
@@ -133,11 +139,12 @@ std::vector<uint8_t> HloLowering::order_keys(uint32_t index) const {
           bits_of[i] = ins.operands[k];
         }
       }
-    } else if (opcode == "compare" && ins.operands.size() == 2 && part[ins.operands[0]] == 1 && is_constant(ins.operands[1], 0) && ins.direction == "LT") {
+    } else if (opcode == "compare" && ins.operands.size() == 2 && part[ins.operands[0]] == 1 && is_constant(ins.operands[1], 0) &&
+               ins.direction == "LT") {
       part[i] = 3;
       bits_of[i] = ins.operands[0];
-    } else if (opcode == "select" && ins.operands.size() == 3 && part[ins.operands[0]] == 3 && part[ins.operands[1]] == 2 && part[ins.operands[2]] == 1 &&
-               bits_of[ins.operands[0]] == ins.operands[2] && bits_of[ins.operands[1]] == ins.operands[2]) {
+    } else if (opcode == "select" && ins.operands.size() == 3 && part[ins.operands[0]] == 3 && part[ins.operands[1]] == 2 &&
+               part[ins.operands[2]] == 1 && bits_of[ins.operands[0]] == ins.operands[2] && bits_of[ins.operands[1]] == ins.operands[2]) {
       part[i] = 4;
     }
   }
@@ -147,7 +154,8 @@ std::vector<uint8_t> HloLowering::order_keys(uint32_t index) const {
 bool HloLowering::order_only(uint32_t index) const {
   const Computation& comp = computation(index);
   if (comp.instructions.size() > kMaxRegion || comp.root >= comp.instructions.size()) return false;
-  static const std::set<std::string> allowed{"parameter", "constant", "compare", "select", "and", "or", "xor", "not", "maximum", "minimum", "tuple"};
+  static const std::set<std::string> allowed{"parameter", "constant", "compare", "select",  "and",  "or",
+                                             "xor",       "not",      "maximum", "minimum", "tuple"};
   const std::vector<uint8_t> part = order_keys(index);
   for (size_t i = 0; i < comp.instructions.size(); ++i) {
     const Instruction& ins = comp.instructions[i];
@@ -155,7 +163,9 @@ bool HloLowering::order_only(uint32_t index) const {
     for (uint32_t k : ins.operands) {
       if (k >= i) return false;
     }
-    const auto reads = [&](uint8_t what) { return std::any_of(ins.operands.begin(), ins.operands.end(), [&](uint32_t k) { return part[k] == what; }); };
+    const auto reads = [&](uint8_t what) {
+      return std::any_of(ins.operands.begin(), ins.operands.end(), [&](uint32_t k) { return part[k] == what; });
+    };
     if (part[i] != 0) continue;
     if (reads(1) || reads(2) || reads(3)) return false;
     if (reads(4) && (opcode != "compare" || part[ins.operands[0]] != 4 || part[ins.operands[1]] != 4)) return false;
@@ -170,7 +180,8 @@ bool HloLowering::order_only(uint32_t index) const {
     if (t != DType::Bool && !ir::is_int(t) && !exact_float(ins.type)) return false;
     const bool logic = opcode == "and" || opcode == "or" || opcode == "xor" || opcode == "not";
     if (logic && t != DType::Bool) return false;
-    if (opcode == "constant" && (!ins.literal || ins.literal->size() != 1 || std::llabs(ins.literal->front().i) > (int64_t{1} << 52))) return false;
+    if (opcode == "constant" && (!ins.literal || ins.literal->size() != 1 || std::llabs(ins.literal->front().i) > (int64_t{1} << 52)))
+      return false;
     const size_t arity = opcode == "select" ? 3 : opcode == "not" ? 1 : opcode == "parameter" || opcode == "constant" ? 0 : 2;
     if (ins.operands.size() != arity) return false;
   }
@@ -206,7 +217,8 @@ std::vector<double> HloLowering::order_samples(uint32_t index, size_t values) co
 }
 
 // The value of every instruction, in `v`.
-bool HloLowering::order_evaluate(uint32_t index, const std::vector<uint8_t>& part, const std::vector<double>& arguments, std::vector<double>& v) const {
+bool HloLowering::order_evaluate(uint32_t index, const std::vector<uint8_t>& part, const std::vector<double>& arguments,
+                                 std::vector<double>& v) const {
   const Computation& comp = computation(index);
   v.assign(comp.instructions.size(), 0);
   for (size_t i = 0; i < comp.instructions.size(); ++i) {
@@ -224,13 +236,20 @@ bool HloLowering::order_evaluate(uint32_t index, const std::vector<uint8_t>& par
     } else if (opcode == "compare") {
       const std::string& how = ins.direction;
       const double l = x(0), r = x(1);
-      if (how == "EQ") v[i] = l == r;
-      else if (how == "NE") v[i] = l != r;
-      else if (how == "LT") v[i] = l < r;
-      else if (how == "LE") v[i] = l <= r;
-      else if (how == "GT") v[i] = l > r;
-      else if (how == "GE") v[i] = l >= r;
-      else return false;
+      if (how == "EQ")
+        v[i] = l == r;
+      else if (how == "NE")
+        v[i] = l != r;
+      else if (how == "LT")
+        v[i] = l < r;
+      else if (how == "LE")
+        v[i] = l <= r;
+      else if (how == "GT")
+        v[i] = l > r;
+      else if (how == "GE")
+        v[i] = l >= r;
+      else
+        return false;
     } else if (opcode == "select") {
       v[i] = x(0) != 0 ? x(1) : x(2);
     } else if (opcode == "and") {
@@ -327,10 +346,11 @@ bool HloLowering::selects_first_extreme(uint32_t index, Fn& fn) {
   return false;
 }
 
-// A region that takes all of one side or all of the other: tuple(select(p, left_0, right_0), select(p, left_1, right_1), ...), where p keeps
-// the left one if its component 0 is no less (Max) or no greater (Min), but never one whose component `guard` is the initial value
+// A region that takes all of one side or all of the other: tuple(select(p, left_0, right_0), select(p, left_1, right_1), ...), where p
+// keeps the left one if its component 0 is no less (Max) or no greater (Min), but never one whose component `guard` is the initial value
 // (negative; the components themselves are not). This is how XLA expands select-and-scatter.
-std::optional<Fn> HloLowering::payload_pick(uint32_t index, size_t components, const std::vector<std::optional<int64_t>>& inits, size_t& guard) const {
+std::optional<Fn> HloLowering::payload_pick(uint32_t index, size_t components, const std::vector<std::optional<int64_t>>& inits,
+                                            size_t& guard) const {
   const Computation& comp = computation(index);
   if (comp.parameters.size() != 2 * components || comp.root >= comp.instructions.size()) return std::nullopt;
   const Instruction& root = comp.instructions[comp.root];

@@ -58,7 +58,10 @@ std::string_view bracketed(std::string_view text, size_t& at) {
   return {};
 }
 
-struct AxisUse { std::string axis; int64_t pre = 1, size = 0; };   // size 0: the whole axis; else the sub-axis (pre)size
+struct AxisUse {
+  std::string axis;
+  int64_t pre = 1, size = 0;
+};  // size 0: the whole axis; else the sub-axis (pre)size
 
 // {"a", "b":(2)2, ?}p1 -> its axes; quotes of either kind.
 std::optional<std::vector<AxisUse>> axes(std::string_view dim) {
@@ -116,7 +119,10 @@ std::optional<Tiling> by_axes(const frontend::Mesh& mesh, const std::vector<std:
     }
   }
   Tiling out;
-  struct Digit { size_t axis; int64_t weight, size; };   // digit = coordinate / weight % size
+  struct Digit {
+    size_t axis;
+    int64_t weight, size;
+  };  // digit = coordinate / weight % size
   std::vector<std::vector<Digit>> digits;
   for (const auto& uses : dims) {
     int64_t parts = 1;
@@ -262,8 +268,8 @@ std::vector<std::string> split_top_level(std::string_view text) {
   return out;
 }
 
-std::optional<Tiling> parse_sdy_tiling(std::string_view text, const std::vector<frontend::Mesh>& meshes, const std::vector<std::string>* manual,
-                                       size_t rank, std::string& reason) {
+std::optional<Tiling> parse_sdy_tiling(std::string_view text, const std::vector<frontend::Mesh>& meshes,
+                                       const std::vector<std::string>* manual, size_t rank, std::string& reason) {
   text = trim(text);
   if (text.rfind("#sdy.sharding", 0) == 0) text = trim(text.substr(13));
   size_t at = 0;

@@ -1,5 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// Constants, views (broadcast, reshape, transpose, slices, padding, concatenation), dynamic slices, bitcasts and dot products of XLA programs.
+// Constants, views (broadcast, reshape, transpose, slices, padding, concatenation), dynamic slices, bitcasts and dot products of XLA
+// programs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,15 +38,18 @@ NodeId HloLowering::rearranged(NodeId x, Shape s, From from) {
   std::vector<ir::Literal> out;
   const int64_t n = ir::num_elements(s);
   for (int64_t k = 0; k < n; ++k) out.push_back((*values)[static_cast<size_t>(from(k))]);
-  if (n > 0 && std::all_of(out.begin(), out.end(), [&](const ir::Literal& v) { return v == out[0]; })) return b.constant(out[0], t, std::move(s));
+  if (n > 0 && std::all_of(out.begin(), out.end(), [&](const ir::Literal& v) { return v == out[0]; }))
+    return b.constant(out[0], t, std::move(s));
   return b.dense(t, std::move(s), std::move(out));
 }
 
 bool HloLowering::small_table(NodeId x) const { return b.g[x].op == ir::Op::Dense && b.g[x].dense->size() <= 4096; }
 
 NodeId HloLowering::reshape(NodeId x, Shape s) {
-  if (small_table(x) && ir::num_elements(s) == ir::num_elements(b.shape(x))) return rearranged(x, std::move(s), [](int64_t k) { return k; });
-  if (const ir::Literal* v = literal(x); v && ir::num_elements(s) == ir::num_elements(b.shape(x))) return b.constant(*v, b.dtype(x), std::move(s));
+  if (small_table(x) && ir::num_elements(s) == ir::num_elements(b.shape(x)))
+    return rearranged(x, std::move(s), [](int64_t k) { return k; });
+  if (const ir::Literal* v = literal(x); v && ir::num_elements(s) == ir::num_elements(b.shape(x)))
+    return b.constant(*v, b.dtype(x), std::move(s));
   return b.reshape(x, std::move(s));
 }
 
@@ -128,12 +132,14 @@ Value HloLowering::constant(const Call& c) {
   const int64_t n = ir::num_elements(t.shape);
   std::shared_ptr<const std::vector<ir::Literal>> values = c.ins.literal;
   if (!values) {
-    if (auto given = constants_.constant(c.ins.name, t.dtype, t.shape)) values = std::make_shared<const std::vector<ir::Literal>>(std::move(*given));
+    if (auto given = constants_.constant(c.ins.name, t.dtype, t.shape))
+      values = std::make_shared<const std::vector<ir::Literal>>(std::move(*given));
   }
   if (!values) {
     if (n == 0) return Value::of(b.constant(*literal(zero(t.dtype)), t.dtype, t.shape));
-    refuse("SP242", "its value was left out when the program was printed: print large constants (--xla_dump_large_constants, "
-                    "print_large_constants) or give it under `constants` in the manifest");
+    refuse("SP242",
+           "its value was left out when the program was printed: print large constants (--xla_dump_large_constants, "
+           "print_large_constants) or give it under `constants` in the manifest");
   }
   if (n == 0) return Value::of(b.constant(*literal(zero(t.dtype)), t.dtype, t.shape));
   const auto bits = [](const ir::Literal& x, const ir::Literal& y) {  // NaN equals NaN here
@@ -271,7 +277,8 @@ Value HloLowering::dynamic_slice_op(const Call& c) {
   std::vector<NodeId> starts;
   if (c.in.size() == 2 && b.shape(node(c, 1)).size() == 1 && r != 0) {  // old form: one vector of starts
     need(b.shape(node(c, 1))[0] == static_cast<int64_t>(r), "has a number of starts that differs from the rank");
-    for (size_t d = 0; d < r; ++d) starts.push_back(reshape(slice_dim(node(c, 1), 0, static_cast<int64_t>(d), static_cast<int64_t>(d) + 1), {}));
+    for (size_t d = 0; d < r; ++d)
+      starts.push_back(reshape(slice_dim(node(c, 1), 0, static_cast<int64_t>(d), static_cast<int64_t>(d) + 1), {}));
   } else {
     need(c.in.size() == r + 1, "has a number of starts that differs from the rank");
     for (size_t d = 0; d < r; ++d) starts.push_back(node(c, d + 1));
@@ -290,7 +297,8 @@ Value HloLowering::dynamic_update_op(const Call& c) {
   std::vector<NodeId> starts;
   if (c.in.size() == 3 && b.shape(node(c, 2)).size() == 1 && r != 0) {
     need(b.shape(node(c, 2))[0] == static_cast<int64_t>(r), "has a number of starts that differs from the rank");
-    for (size_t d = 0; d < r; ++d) starts.push_back(reshape(slice_dim(node(c, 2), 0, static_cast<int64_t>(d), static_cast<int64_t>(d) + 1), {}));
+    for (size_t d = 0; d < r; ++d)
+      starts.push_back(reshape(slice_dim(node(c, 2), 0, static_cast<int64_t>(d), static_cast<int64_t>(d) + 1), {}));
   } else {
     need(c.in.size() == r + 2, "has a number of starts that differs from the rank");
     for (size_t d = 0; d < r; ++d) starts.push_back(node(c, d + 2));
@@ -314,14 +322,17 @@ Value HloLowering::dynamic_form(const Call& c) {
     need_dims(c.ins.dimensions, b.rank(node(c, 0)), "dimension");
     return Value::of(integer(b.shape(node(c, 0))[c.ins.dimensions[0]], t.dtype));
   }
-  std::vector<std::vector<int64_t>> lists;   // the operands from `first` on, as constants
+  std::vector<std::vector<int64_t>> lists;  // the operands from `first` on, as constants
   const auto read = [&](size_t first) {
     for (size_t k = first; k < c.in.size(); ++k) {
       const ir::Node& n = b.g[node(c, k)];
       lists.emplace_back();
-      if (n.op == ir::Op::Const && ir::is_int(n.dtype)) lists.back().assign(static_cast<size_t>(ir::num_elements(n.shape)), n.lit.i);
-      else if (n.op == ir::Op::Dense && ir::is_int(n.dtype)) for (const ir::Literal& v : *n.dense) lists.back().push_back(v.i);
-      else throw Unsupported{opcode + " by values that are not constant"};
+      if (n.op == ir::Op::Const && ir::is_int(n.dtype))
+        lists.back().assign(static_cast<size_t>(ir::num_elements(n.shape)), n.lit.i);
+      else if (n.op == ir::Op::Dense && ir::is_int(n.dtype))
+        for (const ir::Literal& v : *n.dense) lists.back().push_back(v.i);
+      else
+        throw Unsupported{opcode + " by values that are not constant"};
       need(lists.back().size() == b.shape(node(c, 0)).size(), "has lists of another rank");
     }
   };
@@ -337,7 +348,8 @@ Value HloLowering::dynamic_form(const Call& c) {
     read(1);
     need(lists.size() == 3, "needs an operand and three lists");
     for (size_t d = 0; d < lists[0].size(); ++d) {
-      need(0 <= lists[0][d] && lists[0][d] <= lists[1][d] && lists[1][d] <= b.shape(node(c, 0))[d] && lists[2][d] > 0, "has bounds out of range");
+      need(0 <= lists[0][d] && lists[0][d] <= lists[1][d] && lists[1][d] <= b.shape(node(c, 0))[d] && lists[2][d] > 0,
+           "has bounds out of range");
     }
     return Value::of(slice(node(c, 0), lists[0], lists[1], lists[2]));
   }

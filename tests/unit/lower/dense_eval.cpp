@@ -51,13 +51,17 @@ int64_t wrap(int64_t v, DType t) {
 }
 Tensor blank(DType t, const Shape& s) {
   Tensor out{t, s, {}, {}};
-  if (out.is_float()) out.f.assign(size_of(s), 0);
-  else out.i.assign(size_of(s), 0);
+  if (out.is_float())
+    out.f.assign(size_of(s), 0);
+  else
+    out.i.assign(size_of(s), 0);
   return out;
 }
 void copy(Tensor& to, size_t k, const Tensor& from, size_t j) {
-  if (to.is_float()) to.f[k] = from.f[j];
-  else to.i[k] = from.i[j];
+  if (to.is_float())
+    to.f[k] = from.f[j];
+  else
+    to.i[k] = from.i[j];
 }
 bool less(const Tensor& x, size_t i, size_t j) {
   if (x.is_float()) return x.f[i] < x.f[j];
@@ -86,8 +90,10 @@ int64_t combine(Fn fn, int64_t x, int64_t y, DType t) {
   }
 }
 void accumulate(Fn fn, Tensor& out, size_t k, const Tensor& x, size_t j) {
-  if (out.is_float()) out.f[k] = combine(fn, out.f[k], x.f[j]);
-  else out.i[k] = combine(fn, out.i[k], x.i[j], out.dtype);
+  if (out.is_float())
+    out.f[k] = combine(fn, out.f[k], x.f[j]);
+  else
+    out.i[k] = combine(fn, out.i[k], x.i[j], out.dtype);
 }
 void set_neutral(Fn fn, Tensor& out, size_t k) {
   const double inf = std::numeric_limits<double>::infinity();
@@ -105,7 +111,10 @@ void set_neutral(Fn fn, Tensor& out, size_t k) {
 double float_fn(Fn fn, const std::vector<double>& v) {
   const double x = v[0];
   switch (fn) {
-    case Fn::Add: case Fn::Mul: case Fn::Max: case Fn::Min: {
+    case Fn::Add:
+    case Fn::Mul:
+    case Fn::Max:
+    case Fn::Min: {
       double out = x;
       for (size_t k = 1; k < v.size(); ++k) out = combine(fn, out, v[k]);
       return out;
@@ -166,7 +175,12 @@ int64_t integer_fn(Fn fn, const std::vector<int64_t>& v, DType t) {
   const auto u = [&](size_t k) { return static_cast<uint64_t>(v[k]); };
   const int bits = ir::int_bits(t);
   switch (fn) {
-    case Fn::Add: case Fn::Mul: case Fn::Max: case Fn::Min: case Fn::And: case Fn::Or: {
+    case Fn::Add:
+    case Fn::Mul:
+    case Fn::Max:
+    case Fn::Min:
+    case Fn::And:
+    case Fn::Or: {
       int64_t out = x;
       for (size_t k = 1; k < v.size(); ++k) out = combine(fn, out, v[k], t);
       return out;
@@ -210,14 +224,22 @@ Tensor map(const Node& n, const std::vector<const Tensor*>& in) {
     switch (n.fn) {
       case Fn::Select: copy(out, k, *in[x.i[at(0)] ? 1 : 2], at(x.i[at(0)] ? 1 : 2)); continue;
       case Fn::Convert:
-        if (out.is_float()) out.f[k] = x.number(at(0));
-        else if (x.is_float()) out.i[k] = n.dtype == DType::Bool ? x.f[at(0)] != 0 : wrap(static_cast<int64_t>(x.f[at(0)]), n.dtype);
-        else out.i[k] = wrap(x.i[at(0)], n.dtype);
+        if (out.is_float())
+          out.f[k] = x.number(at(0));
+        else if (x.is_float())
+          out.i[k] = n.dtype == DType::Bool ? x.f[at(0)] != 0 : wrap(static_cast<int64_t>(x.f[at(0)]), n.dtype);
+        else
+          out.i[k] = wrap(x.i[at(0)], n.dtype);
         continue;
       case Fn::IsFinite: out.i[k] = std::isfinite(x.f[at(0)]); continue;
       case Fn::IsInf: out.i[k] = std::isinf(x.f[at(0)]); continue;
       case Fn::IsNan: out.i[k] = std::isnan(x.f[at(0)]); continue;
-      case Fn::Eq: case Fn::Ne: case Fn::Lt: case Fn::Le: case Fn::Gt: case Fn::Ge: {
+      case Fn::Eq:
+      case Fn::Ne:
+      case Fn::Lt:
+      case Fn::Le:
+      case Fn::Gt:
+      case Fn::Ge: {
         const Tensor& y = *in[1];
         bool lt, eq;
         if (x.is_float()) {
@@ -227,7 +249,12 @@ Tensor map(const Node& n, const std::vector<const Tensor*>& in) {
           lt = x.dtype == DType::U64 ? static_cast<uint64_t>(x.i[at(0)]) < static_cast<uint64_t>(y.i[at(1)]) : x.i[at(0)] < y.i[at(1)];
           eq = x.i[at(0)] == y.i[at(1)];
         }
-        out.i[k] = n.fn == Fn::Eq ? eq : n.fn == Fn::Ne ? !eq : n.fn == Fn::Lt ? lt : n.fn == Fn::Le ? lt || eq : n.fn == Fn::Gt ? !lt && !eq : !lt;
+        out.i[k] = n.fn == Fn::Eq   ? eq
+                   : n.fn == Fn::Ne ? !eq
+                   : n.fn == Fn::Lt ? lt
+                   : n.fn == Fn::Le ? lt || eq
+                   : n.fn == Fn::Gt ? !lt && !eq
+                                    : !lt;
         continue;
       }
       default: break;
@@ -246,8 +273,10 @@ Tensor map(const Node& n, const std::vector<const Tensor*>& in) {
 }
 
 void literal(Tensor& out, size_t k, const ir::Literal& v) {
-  if (out.is_float()) out.f[k] = v.kind == ir::Literal::Kind::Float ? v.d : static_cast<double>(v.i);
-  else out.i[k] = wrap(v.i, out.dtype);
+  if (out.is_float())
+    out.f[k] = v.kind == ir::Literal::Kind::Float ? v.d : static_cast<double>(v.i);
+  else
+    out.i[k] = wrap(v.i, out.dtype);
 }
 
 Tensor view(const Node& n, const std::vector<const Tensor*>& in) {
@@ -263,8 +292,10 @@ Tensor view(const Node& n, const std::vector<const Tensor*>& in) {
         inside = inside && at[d] >= 0 && at[d] % (n.c[d] + 1) == 0 && at[d] / (n.c[d] + 1) < x.shape[d];
         at[d] /= n.c[d] + 1;
       }
-      if (inside) copy(out, k, x, flat(at, x.shape));
-      else copy(out, k, *in[1], 0);
+      if (inside)
+        copy(out, k, x, flat(at, x.shape));
+      else
+        copy(out, k, *in[1], 0);
     }
     return out;
   }
@@ -363,8 +394,10 @@ Tensor contract(const Node& n, const Tensor& x, const Tensor& y) {
       q += static_cast<size_t>(at[d] * move_y[d]);
     }
     for (const auto& [i, j] : steps) {
-      if (out.is_float()) out.f[k] += x.f[p + i] * y.f[q + j];
-      else out.i[k] = wrap(out.i[k] + x.i[p + i] * y.i[q + j], n.dtype);
+      if (out.is_float())
+        out.f[k] += x.f[p + i] * y.f[q + j];
+      else
+        out.i[k] = wrap(out.i[k] + x.i[p + i] * y.i[q + j], n.dtype);
     }
   }
   return out;
@@ -408,7 +441,13 @@ Tensor step(const Node& n, const std::vector<const Tensor*>& in, std::vector<Ten
     case Op::Dense:
       for (size_t k = 0; k < count; ++k) literal(out, k, (*n.dense)[k]);
       break;
-    case Op::Transpose: case Op::Reshape: case Op::Slice: case Op::Reverse: case Op::Broadcast: case Op::Pad: case Op::Concat:
+    case Op::Transpose:
+    case Op::Reshape:
+    case Op::Slice:
+    case Op::Reverse:
+    case Op::Broadcast:
+    case Op::Pad:
+    case Op::Concat:
     case Op::Window: out = view(n, in); break;
     case Op::Map: out = map(n, in); break;
     case Op::Reduce: {
@@ -442,8 +481,10 @@ Tensor step(const Node& n, const std::vector<const Tensor*>& in, std::vector<Ten
     case Op::Take:
       for (size_t k = 0; k < count; ++k) {
         Index p;
-        if (position(n, in[0]->shape, unflat(k, n.shape), in, 1, p)) copy(out, k, *in[0], flat(p, in[0]->shape));
-        else copy(out, k, *in.back(), 0);
+        if (position(n, in[0]->shape, unflat(k, n.shape), in, 1, p))
+          copy(out, k, *in[0], flat(p, in[0]->shape));
+        else
+          copy(out, k, *in.back(), 0);
       }
       break;
     case Op::Scatter:
@@ -451,11 +492,14 @@ Tensor step(const Node& n, const std::vector<const Tensor*>& in, std::vector<Ten
       for (size_t k = 0; k < size_of(in[1]->shape); ++k) {
         Index p;
         if (!position(n, in[0]->shape, unflat(k, in[1]->shape), in, 2, p)) continue;
-        if (n.set) copy(out, flat(p, n.shape), *in[1], k);
-        else accumulate(n.fn, out, flat(p, n.shape), *in[1], k);
+        if (n.set)
+          copy(out, flat(p, n.shape), *in[1], k);
+        else
+          accumulate(n.fn, out, flat(p, n.shape), *in[1], k);
       }
       break;
-    case Op::DynamicSlice: case Op::DynamicUpdate: {
+    case Op::DynamicSlice:
+    case Op::DynamicUpdate: {
       const bool update = n.op == Op::DynamicUpdate;
       const Shape& part = update ? in[1]->shape : n.shape;
       Index start;
@@ -469,8 +513,10 @@ Tensor step(const Node& n, const std::vector<const Tensor*>& in, std::vector<Ten
       for (size_t k = 0; k < size_of(part); ++k) {
         Index at = unflat(k, part);
         for (size_t d = 0; d < at.size(); ++d) at[d] += start[d];
-        if (update) copy(out, flat(at, n.shape), *in[1], k);
-        else copy(out, k, *in[0], flat(at, in[0]->shape));
+        if (update)
+          copy(out, flat(at, n.shape), *in[1], k);
+        else
+          copy(out, k, *in[0], flat(at, in[0]->shape));
       }
       break;
     }

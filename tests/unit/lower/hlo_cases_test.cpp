@@ -1,6 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// The captured XLA programs of the shared folder: every one lowers to well-formed nodes, and, run on random inputs with all ranks in step, the
-// distributed program differs from the sequential one exactly where the case says so.
+// The captured XLA programs of the shared folder: every one lowers to well-formed nodes, and, run on random inputs with all ranks in step,
+// the distributed program differs from the sequential one exactly where the case says so.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -40,11 +40,15 @@ std::string slurp(const fs::path& path) {
   return out.str();
 }
 
-bool ends(const std::string& s, const std::string& tail) { return s.size() >= tail.size() && s.compare(s.size() - tail.size(), tail.size(), tail) == 0; }
+bool ends(const std::string& s, const std::string& tail) {
+  return s.size() >= tail.size() && s.compare(s.size() - tail.size(), tail.size(), tail) == 0;
+}
 
 Result<frontend::Program> load(const fs::path& path) {
   const std::string text = slurp(path), name = path.string();
-  auto module = ends(name, ".mlir") ? hlo::read_stablehlo(text, name) : ends(name, ".pb") ? hlo::read_proto(text, name) : hlo::read_text(text, name);
+  auto module = ends(name, ".mlir") ? hlo::read_stablehlo(text, name)
+                : ends(name, ".pb") ? hlo::read_proto(text, name)
+                                    : hlo::read_text(text, name);
   if (!module.ok()) return module.error();
   return lower::lower_hlo(*module, NoConstants{});
 }
@@ -80,7 +84,7 @@ TEST_CASE("every captured XLA program lowers to well-formed nodes") {
 // --- numerically, against the verdicts
 
 struct Case {
-  std::vector<std::pair<std::string, int64_t>> mesh;   // axes in order, ranks row-major
+  std::vector<std::pair<std::string, int64_t>> mesh;  // axes in order, ranks row-major
   int64_t ranks = 1;
   int64_t coordinate(int64_t rank, size_t axis) const {
     for (size_t k = mesh.size(); k-- > axis + 1;) rank /= mesh[k].second;
@@ -157,7 +161,7 @@ std::string difference(const fs::path& folder, double low, double high, double& 
     std::string other = name;
     if (manifest.contains("rename") && manifest["rename"].contains(name)) other = manifest["rename"][name].get<std::string>();
     size_t j = find_input(*distributed, other);
-    if (j == distributed->inputs.size() && !manifest.contains("rename")) j = k;   // by position
+    if (j == distributed->inputs.size() && !manifest.contains("rename")) j = k;  // by position
     if (k >= sequential->inputs.size() || j >= distributed->inputs.size()) return "no input " + name;
     const ir::Node& node = sequential->graph[sequential->inputs[k].node];
     test::Tensor t{node.dtype, node.shape, {}, {}};
@@ -167,9 +171,12 @@ std::string difference(const fs::path& folder, double low, double high, double& 
       if (text.rfind(name + " in [", 0) == 0) std::sscanf(text.c_str() + name.size() + 5, "%ld, %ld", &from, &to);
     }
     for (int64_t n = ir::num_elements(node.shape); n > 0; --n) {
-      if (t.is_float()) t.f.push_back(std::uniform_real_distribution<double>(low, high)(random));
-      else if (t.dtype == ir::DType::Bool) t.i.push_back(static_cast<int64_t>(random() % 2));
-      else t.i.push_back(std::uniform_int_distribution<int64_t>(from, to - 1)(random));
+      if (t.is_float())
+        t.f.push_back(std::uniform_real_distribution<double>(low, high)(random));
+      else if (t.dtype == ir::DType::Bool)
+        t.i.push_back(static_cast<int64_t>(random() % 2));
+      else
+        t.i.push_back(std::uniform_int_distribution<int64_t>(from, to - 1)(random));
     }
     inputs[sequential->inputs[k].node] = t;
     const ir::NodeId target = distributed->inputs[j].node;
@@ -235,9 +242,12 @@ TEST_CASE("lowered ranks in step agree with the sequential program where the cas
     ++cases;
     if (only) MESSAGE(name << ": " << worst);
     // Its text computes the right thing; XLA's later passes do not (they add the two starts before they clamp).
-    if (name == "xla49122_dynamic_slice") CHECK(worst == 0);
-    else if (truth.at("verdict") == "PROVED") CHECK_MESSAGE(worst < 2e-6, name << " is right but differs by " << worst);
-    else CHECK_MESSAGE(worst > 1e-5, name << " is wrong but differs by only " << worst);
+    if (name == "xla49122_dynamic_slice")
+      CHECK(worst == 0);
+    else if (truth.at("verdict") == "PROVED")
+      CHECK_MESSAGE(worst < 2e-6, name << " is right but differs by " << worst);
+    else
+      CHECK_MESSAGE(worst > 1e-5, name << " is wrong but differs by only " << worst);
   }
   if (!only) CHECK(cases > 160);
 }

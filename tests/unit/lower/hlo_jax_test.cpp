@@ -21,8 +21,9 @@ struct NoConstants : frontend::ConstantSource {
 
 ir::DType dtype_of(const std::string& name) {
   using ir::DType;
-  static const std::map<std::string, DType> table{{"float32", DType::F32}, {"int32", DType::I32}, {"uint32", DType::U32}, {"int8", DType::I8},
-                                                  {"uint8", DType::U8}, {"bool", DType::Bool}, {"int64", DType::I64}};
+  static const std::map<std::string, DType> table{{"float32", DType::F32}, {"int32", DType::I32}, {"uint32", DType::U32},
+                                                  {"int8", DType::I8},     {"uint8", DType::U8},  {"bool", DType::Bool},
+                                                  {"int64", DType::I64}};
   return table.at(name);
 }
 
@@ -31,9 +32,12 @@ test::Tensor tensor(const nlohmann::json& j) {
   out.dtype = dtype_of(j.at("dtype"));
   out.shape = j.at("shape").get<ir::Shape>();
   for (const auto& v : j.at("values")) {
-    if (!out.is_float()) out.i.push_back(v.get<int64_t>());
-    else if (v.is_string()) out.f.push_back(v == "inf" ? HUGE_VAL : v == "-inf" ? -HUGE_VAL : std::nan(""));
-    else out.f.push_back(v.get<double>());
+    if (!out.is_float())
+      out.i.push_back(v.get<int64_t>());
+    else if (v.is_string())
+      out.f.push_back(v == "inf" ? HUGE_VAL : v == "-inf" ? -HUGE_VAL : std::nan(""));
+    else
+      out.f.push_back(v.get<double>());
   }
   return out;
 }
@@ -84,8 +88,7 @@ TEST_CASE("lowered programs compute what JAX computes") {
   const nlohmann::json cases = nlohmann::json::parse(file);
   REQUIRE(cases.size() > 150);
   // Forms that the core cannot express, and why.
-  const std::set<std::string> without{
-      "searchsorted as optimised", "interp as optimised"};  // compare the bits of floats
+  const std::set<std::string> without{"searchsorted as optimised", "interp as optimised"};  // compare the bits of floats
   for (const auto& c : cases) {
     for (const char* form : {"stablehlo", "hlo", "optimised"}) {
       const std::string name = c.at("name").get<std::string>() + " as " + form;

@@ -29,8 +29,8 @@ Result<frontend::Program> lower_text(const std::string& text, const Constants& c
 
 // A module with the usual regions and this body of the entry computation.
 std::string module_of(const std::string& body, const std::string& header = "", const std::string& more = "") {
-  return "HloModule m" + header + "\n\nadd {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT z = f32[] add(x, y)\n}\n\n" + more +
-         "ENTRY main {\n" + body + "}\n";
+  return "HloModule m" + header + "\n\nadd {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT z = f32[] add(x, y)\n}\n\n" +
+         more + "ENTRY main {\n" + body + "}\n";
 }
 
 frontend::Program lowered(const std::string& text) {
@@ -45,10 +45,11 @@ const ir::Node& output(const frontend::Program& p, size_t k = 0) { return p.grap
 test::Tensor floats(ir::Shape s, std::vector<double> v) { return {ir::DType::F32, std::move(s), std::move(v), {}}; }
 
 TEST_CASE("inputs carry their position, name and path; outputs are the flattened root") {
-  const auto p = lowered(module_of("  p.1 = f32[2] parameter(1), sharding={devices=[2]<=[2]}, metadata={op_name=\"q['w']\"}\n"
-                                   "  p.0 = s32[] parameter(0)\n"
-                                   "  t = (f32[2]) tuple(p.1)\n"
-                                   "  ROOT r = (s32[], (f32[2])) tuple(p.0, t), sharding={{replicated}, {devices=[2]<=[2]}}\n"));
+  const auto p =
+      lowered(module_of("  p.1 = f32[2] parameter(1), sharding={devices=[2]<=[2]}, metadata={op_name=\"q['w']\"}\n"
+                        "  p.0 = s32[] parameter(0)\n"
+                        "  t = (f32[2]) tuple(p.1)\n"
+                        "  ROOT r = (s32[], (f32[2])) tuple(p.0, t), sharding={{replicated}, {devices=[2]<=[2]}}\n"));
   REQUIRE(p.inputs.size() == 2);
   CHECK(p.inputs[0].name == "0");
   CHECK(p.inputs[1].aliases == std::vector<std::string>{"p.1", "q['w']"});
@@ -61,34 +62,43 @@ TEST_CASE("inputs carry their position, name and path; outputs are the flattened
 
 TEST_CASE("what the numbers of a group are follows from the channel and the flag") {
   const auto kind = [](const std::string& attributes, const std::string& header) {
-    const auto p = lowered(module_of("  p = f32[4] parameter(0)\n  ROOT r = f32[4] all-reduce(p), " + attributes + "to_apply=add\n", header));
+    const auto p =
+        lowered(module_of("  p = f32[4] parameter(0)\n  ROOT r = f32[4] all-reduce(p), " + attributes + "to_apply=add\n", header));
     return output(p).group->kind;
   };
   CHECK(kind("replica_groups={{0,1}}, ", "") == GroupRef::Kind::Replicas);
   CHECK(kind("channel_id=1, replica_groups={{0,1}}, use_global_device_ids=true, ", ", num_partitions=2") == GroupRef::Kind::Partitions);
-  CHECK(kind("channel_id=1, replica_groups={{0,1}}, use_global_device_ids=true, ", ", replica_count=2, num_partitions=2") == GroupRef::Kind::Flattened);
+  CHECK(kind("channel_id=1, replica_groups={{0,1}}, use_global_device_ids=true, ", ", replica_count=2, num_partitions=2") ==
+        GroupRef::Kind::Flattened);
   CHECK(kind("channel_id=1, replica_groups={{0,1}}, ", ", replica_count=2, num_partitions=2") == GroupRef::Kind::CrossReplica);
   CHECK(kind("channel_id=1, replica_groups={{0}}, ", ", num_partitions=2") == GroupRef::Kind::Partitions);
   CHECK(kind("channel_id=7, replica_groups={{0,1}}, ", "") == GroupRef::Kind::Replicas);
-  CHECK_FALSE(lower_text(module_of("  p = f32[4] parameter(0)\n  ROOT r = f32[4] all-reduce(p), use_global_device_ids=true, to_apply=add\n")).ok());
+  CHECK_FALSE(
+      lower_text(module_of("  p = f32[4] parameter(0)\n  ROOT r = f32[4] all-reduce(p), use_global_device_ids=true, to_apply=add\n")).ok());
 }
 
 TEST_CASE("a reduction is what its region computes, not what it is called") {
-  const std::string region = "add.1 {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  c = pred[] compare(a, b), direction=GE\n"
-                             "  ROOT d = f32[] select(c, a, b)\n}\n\n";
-  const auto p = lowered(module_of("  p = f32[4] parameter(0)\n  ROOT r = f32[4] all-reduce(p), replica_groups={}, to_apply=add.1\n", "", region));
+  const std::string region =
+      "add.1 {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  c = pred[] compare(a, b), direction=GE\n"
+      "  ROOT d = f32[] select(c, a, b)\n}\n\n";
+  const auto p =
+      lowered(module_of("  p = f32[4] parameter(0)\n  ROOT r = f32[4] all-reduce(p), replica_groups={}, to_apply=add.1\n", "", region));
   CHECK(output(p).op == Op::AllReduce);
   CHECK(output(p).fn == Fn::Max);
   CHECK(output(p).group->members.empty());
 
-  const std::string casts = "sum {\n  a = bf16[] parameter(0)\n  b = bf16[] parameter(1)\n  c = f32[] convert(a)\n  d = f32[] convert(b)\n"
-                            "  e = f32[] add(d, c)\n  ROOT f = bf16[] convert(e)\n}\n\n";
-  const auto q = lowered(module_of("  p = bf16[4] parameter(0)\n  ROOT r = bf16[4] all-reduce(p), replica_groups={{0,1}}, to_apply=sum\n", "", casts));
+  const std::string casts =
+      "sum {\n  a = bf16[] parameter(0)\n  b = bf16[] parameter(1)\n  c = f32[] convert(a)\n  d = f32[] convert(b)\n"
+      "  e = f32[] add(d, c)\n  ROOT f = bf16[] convert(e)\n}\n\n";
+  const auto q =
+      lowered(module_of("  p = bf16[4] parameter(0)\n  ROOT r = bf16[4] all-reduce(p), replica_groups={{0,1}}, to_apply=sum\n", "", casts));
   CHECK(output(q).fn == Fn::Add);
 
-  const std::string mean = "mean {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  c = f32[] add(a, b)\n  d = f32[] constant(0.5)\n"
-                           "  ROOT e = f32[] multiply(c, d)\n}\n\n";
-  const auto r = lowered(module_of("  p = f32[4] parameter(0)\n  ROOT r = f32[4] all-reduce(p), replica_groups={{0,1}}, to_apply=mean\n", "", mean));
+  const std::string mean =
+      "mean {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  c = f32[] add(a, b)\n  d = f32[] constant(0.5)\n"
+      "  ROOT e = f32[] multiply(c, d)\n}\n\n";
+  const auto r =
+      lowered(module_of("  p = f32[4] parameter(0)\n  ROOT r = f32[4] all-reduce(p), replica_groups={{0,1}}, to_apply=mean\n", "", mean));
   REQUIRE(r.unsupported.size() == 1);
   CHECK(r.graph[r.unsupported[0].node].op == Op::Opaque);
   // It depends on other ranks, so no two of it may be equal: an unspecified operand.
@@ -96,29 +106,37 @@ TEST_CASE("a reduction is what its region computes, not what it is called") {
 }
 
 TEST_CASE("asynchronous pairs are their operators") {
-  const auto p = lowered(module_of("  p = f32[4] parameter(0)\n"
-                                   "  s = (f32[4], f32[8]) all-gather-start(p), channel_id=1, replica_groups={{0,1}}, dimensions={0}, use_global_device_ids=true\n"
-                                   "  d = f32[8] all-gather-done(s)\n"
-                                   "  t = (f32[8], f32[8], u32[], u32[]) collective-permute-start(d), channel_id=2, source_target_pairs={{0,1},{1,0}}\n"
-                                   "  e = f32[8] collective-permute-done(t)\n"
-                                   "  u = f32[8] all-reduce-start(e), replica_groups={{0,1}}, to_apply=add\n"
-                                   "  ROOT f = f32[8] all-reduce-done(u)\n", ", num_partitions=2"));
+  const auto p = lowered(module_of(
+      "  p = f32[4] parameter(0)\n"
+      "  s = (f32[4], f32[8]) all-gather-start(p), channel_id=1, replica_groups={{0,1}}, dimensions={0}, use_global_device_ids=true\n"
+      "  d = f32[8] all-gather-done(s)\n"
+      "  t = (f32[8], f32[8], u32[], u32[]) collective-permute-start(d), channel_id=2, source_target_pairs={{0,1},{1,0}}\n"
+      "  e = f32[8] collective-permute-done(t)\n"
+      "  u = f32[8] all-reduce-start(e), replica_groups={{0,1}}, to_apply=add\n"
+      "  ROOT f = f32[8] all-reduce-done(u)\n",
+      ", num_partitions=2"));
   CHECK(p.unsupported.empty());
-  const auto v = test::evaluate_ranks(p.graph, {{{p.inputs[0].node, floats({4}, {1, 2, 3, 4})}}, {{p.inputs[0].node, floats({4}, {5, 6, 7, 8})}}});
+  const auto v =
+      test::evaluate_ranks(p.graph, {{{p.inputs[0].node, floats({4}, {1, 2, 3, 4})}}, {{p.inputs[0].node, floats({4}, {5, 6, 7, 8})}}});
   CHECK(v[0][p.outputs[0].node].f == std::vector<double>{2, 4, 6, 8, 10, 12, 14, 16});
 
-  const std::string wrapped = "wrapped {\n  q = f32[8] parameter(0)\n  ROOT s = f32[4] reduce-scatter(q), replica_groups={{0,1}}, dimensions={0}, to_apply=add\n}\n\n";
-  const auto q = lowered(module_of("  p = f32[8] parameter(0)\n"
-                                   "  s = ((f32[8]), f32[4], u32[]) async-start(p), calls=wrapped\n"
-                                   "  t = ((f32[8]), f32[4], u32[]) async-update(s)\n"
-                                   "  ROOT d = f32[4] async-done(t)\n", "", wrapped));
+  const std::string wrapped =
+      "wrapped {\n  q = f32[8] parameter(0)\n  ROOT s = f32[4] reduce-scatter(q), replica_groups={{0,1}}, dimensions={0}, "
+      "to_apply=add\n}\n\n";
+  const auto q =
+      lowered(module_of("  p = f32[8] parameter(0)\n"
+                        "  s = ((f32[8]), f32[4], u32[]) async-start(p), calls=wrapped\n"
+                        "  t = ((f32[8]), f32[4], u32[]) async-update(s)\n"
+                        "  ROOT d = f32[4] async-done(t)\n",
+                        "", wrapped));
   CHECK(output(q).op == Op::ReduceScatter);
   CHECK(q.unsupported.empty());
 }
 
 TEST_CASE("all-to-all, in both forms, along any dimension") {
-  const auto p = lowered(module_of("  a = f32[1] parameter(0)\n  b = f32[1] parameter(1)\n"
-                                   "  ROOT r = (f32[1], f32[1]) all-to-all(a, b), replica_groups={{1,0}}\n"));
+  const auto p =
+      lowered(module_of("  a = f32[1] parameter(0)\n  b = f32[1] parameter(1)\n"
+                        "  ROOT r = (f32[1], f32[1]) all-to-all(a, b), replica_groups={{1,0}}\n"));
   const auto inputs = [&](double a, double b) {
     return std::map<ir::NodeId, test::Tensor>{{p.inputs[0].node, floats({1}, {a})}, {p.inputs[1].node, floats({1}, {b})}};
   };
@@ -129,18 +147,24 @@ TEST_CASE("all-to-all, in both forms, along any dimension") {
   CHECK(v[0][p.outputs[0].node].f == std::vector<double>{4});
   CHECK(v[0][p.outputs[1].node].f == std::vector<double>{2});
 
-  const auto q = lowered("module @m attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {\n"
-                         "  func.func public @main(%arg0: tensor<2x4xf32>) -> tensor<4x2xf32> {\n"
-                         "    %0 = \"stablehlo.all_to_all\"(%arg0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, concat_dimension = 0 : i64, "
-                         "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, split_count = 2 : i64, split_dimension = 1 : i64}> : (tensor<2x4xf32>) -> tensor<4x2xf32>\n"
-                         "    return %0 : tensor<4x2xf32>\n  }\n}\n");
+  const auto q = lowered(
+      "module @m attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {\n"
+      "  func.func public @main(%arg0: tensor<2x4xf32>) -> tensor<4x2xf32> {\n"
+      "    %0 = \"stablehlo.all_to_all\"(%arg0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, concat_dimension = 0 : "
+      "i64, "
+      "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, split_count = 2 : i64, split_dimension = 1 : i64}> : (tensor<2x4xf32>) -> "
+      "tensor<4x2xf32>\n"
+      "    return %0 : tensor<4x2xf32>\n  }\n}\n");
   CHECK(output(q).a == std::vector<int64_t>{1, 0});
   CHECK(output(q).group->kind == GroupRef::Kind::Partitions);
 }
 
 TEST_CASE("groups must fit the shapes") {
-  CHECK_FALSE(lower_text(module_of("  p = f32[4] parameter(0)\n  ROOT r = f32[8] all-gather(p), replica_groups={{0,1,2}}, dimensions={0}\n")).ok());
-  CHECK_FALSE(lower_text(module_of("  p = f32[4] parameter(0)\n  ROOT r = f32[4] collective-permute(p), source_target_pairs={{0,1},{2,1}}\n")).ok());
+  CHECK_FALSE(
+      lower_text(module_of("  p = f32[4] parameter(0)\n  ROOT r = f32[8] all-gather(p), replica_groups={{0,1,2}}, dimensions={0}\n")).ok());
+  CHECK_FALSE(
+      lower_text(module_of("  p = f32[4] parameter(0)\n  ROOT r = f32[4] collective-permute(p), source_target_pairs={{0,1},{2,1}}\n"))
+          .ok());
 }
 
 TEST_CASE("a per-rank region takes parts of each rank's own view and gives them back") {
@@ -168,9 +192,13 @@ TEST_CASE("a per-rank region takes parts of each rank's own view and gives them 
 
 TEST_CASE("borders of GSPMD regions read their tiles") {
   const auto region = [](const std::string& sharding, const std::string& local) {
-    return lower_text("HloModule m, num_partitions=4\n\nENTRY main {\n  p = f32[4,4] parameter(0)\n"
-                      "  s = f32[4,4] custom-call(p), custom_call_target=\"Sharding\", sharding=" + sharding + "\n"
-                      "  ROOT l = f32[" + local + "] custom-call(s), custom_call_target=\"SPMDFullToShardShape\", sharding={manual}\n}\n");
+    return lower_text(
+        "HloModule m, num_partitions=4\n\nENTRY main {\n  p = f32[4,4] parameter(0)\n"
+        "  s = f32[4,4] custom-call(p), custom_call_target=\"Sharding\", sharding=" +
+        sharding +
+        "\n"
+        "  ROOT l = f32[" +
+        local + "] custom-call(s), custom_call_target=\"SPMDFullToShardShape\", sharding={manual}\n}\n");
   };
   const auto table = [&](const std::string& sharding, const std::string& local) {
     const auto p = region(sharding, local);
@@ -183,7 +211,8 @@ TEST_CASE("borders of GSPMD regions read their tiles") {
   CHECK(table("{devices=[2,2]<=[2,2]T(1,0)}", "2,2") == std::vector<int64_t>{0, 0, 1, 0, 0, 1, 1, 1});
   CHECK(table("{devices=[4,1]0,2,1,3}", "1,4") == std::vector<int64_t>{0, 0, 2, 0, 1, 0, 3, 0});
   CHECK(table("{devices=[2,1,2]<=[4] last_tile_dim_replicate}", "2,4") == std::vector<int64_t>{0, 0, 0, 0, 1, 0, 1, 0});
-  CHECK(table("{devices=[2,2]<=[4]}", "2,4") == std::vector<int64_t>{0, 0, 0, 0, 1, 0, 1, 0});   // the second axis is left to the partitioner
+  CHECK(table("{devices=[2,2]<=[4]}", "2,4") ==
+        std::vector<int64_t>{0, 0, 0, 0, 1, 0, 1, 0});  // the second axis is left to the partitioner
   const auto whole = region("{replicated}", "4,4");
   REQUIRE(whole.ok());
   CHECK(output(*whole).op == Op::Input);
@@ -194,33 +223,37 @@ TEST_CASE("borders of GSPMD regions read their tiles") {
 }
 
 TEST_CASE("annotations alone change nothing") {
-  const auto p = lowered("HloModule m\n\nENTRY main {\n  p = f32[4] parameter(0), sharding={devices=[2]<=[2]}\n"
-                         "  s = f32[4] custom-call(p), custom_call_target=\"Sharding\", sharding={devices=[2]<=[2]}\n"
-                         "  ROOT r = f32[4] negate(s)\n}\n");
+  const auto p = lowered(
+      "HloModule m\n\nENTRY main {\n  p = f32[4] parameter(0), sharding={devices=[2]<=[2]}\n"
+      "  s = f32[4] custom-call(p), custom_call_target=\"Sharding\", sharding={devices=[2]<=[2]}\n"
+      "  ROOT r = f32[4] negate(s)\n}\n");
   CHECK(p.graph.nodes.size() == 2);
   CHECK(p.global_shapes);
 }
 
 TEST_CASE("loops are unrolled where their counter is known, and are opaque where it is not") {
   const auto loop = [](const std::string& limit, int limit_round) {
-    return module_of("  p = f32[] parameter(0)\n  n = s32[] parameter(1)\n  zero = s32[] constant(0)\n  t = (s32[], f32[], s32[]) tuple(zero, p, n)\n"
-                     "  w = (s32[], f32[], s32[]) while(t), condition=go, body=step\n  ROOT r = f32[] get-tuple-element(w), index=1\n", "",
-                     "go {\n  s = (s32[], f32[], s32[]) parameter(0)\n  i = s32[] get-tuple-element(s), index=0\n  c = s32[] constant(" + std::to_string(limit_round) +
-                     ")\n  m = s32[] get-tuple-element(s), index=2\n  ROOT d = pred[] compare(i, " + limit + "), direction=LT\n}\n\n"
-                     "step {\n  s.1 = (s32[], f32[], s32[]) parameter(0)\n  i.1 = s32[] get-tuple-element(s.1), index=0\n  one = s32[] constant(1)\n"
-                     "  j = s32[] add(i.1, one)\n  x = f32[] get-tuple-element(s.1), index=1\n  y = f32[] multiply(x, x)\n"
-                     "  k = s32[] get-tuple-element(s.1), index=2\n  ROOT u = (s32[], f32[], s32[]) tuple(j, y, k)\n}\n\n");
+    return module_of(
+        "  p = f32[] parameter(0)\n  n = s32[] parameter(1)\n  zero = s32[] constant(0)\n  t = (s32[], f32[], s32[]) tuple(zero, p, n)\n"
+        "  w = (s32[], f32[], s32[]) while(t), condition=go, body=step\n  ROOT r = f32[] get-tuple-element(w), index=1\n",
+        "",
+        "go {\n  s = (s32[], f32[], s32[]) parameter(0)\n  i = s32[] get-tuple-element(s), index=0\n  c = s32[] constant(" +
+            std::to_string(limit_round) + ")\n  m = s32[] get-tuple-element(s), index=2\n  ROOT d = pred[] compare(i, " + limit +
+            "), direction=LT\n}\n\n"
+            "step {\n  s.1 = (s32[], f32[], s32[]) parameter(0)\n  i.1 = s32[] get-tuple-element(s.1), index=0\n  one = s32[] constant(1)\n"
+            "  j = s32[] add(i.1, one)\n  x = f32[] get-tuple-element(s.1), index=1\n  y = f32[] multiply(x, x)\n"
+            "  k = s32[] get-tuple-element(s.1), index=2\n  ROOT u = (s32[], f32[], s32[]) tuple(j, y, k)\n}\n\n");
   };
   const auto p = lowered(loop("c", 3));
   CHECK(p.unsupported.empty());
   const auto v = test::evaluate(p.graph, {{p.inputs[0].node, floats({}, {2})}, {p.inputs[1].node, {ir::DType::I32, {}, {}, {0}}}});
   CHECK(v[p.outputs[0].node].f[0] == 256);
-  const auto q = lowered(loop("m", 3));   // until an input
+  const auto q = lowered(loop("m", 3));  // until an input
   REQUIRE(q.unsupported.size() == 1);
   CHECK(q.unsupported[0].reason.find("rounds") != std::string::npos);
   const auto r = lowered(loop("c", 1000000));
   REQUIRE(r.unsupported.size() == 1);
-  CHECK(r.graph.nodes.size() < 20);       // nothing of the attempt is left
+  CHECK(r.graph.nodes.size() < 20);  // nothing of the attempt is left
 }
 
 TEST_CASE("unknown operators are equal only where everything about them is") {
@@ -248,7 +281,8 @@ TEST_CASE("contradictions and reading from outside are refused with a line") {
   fails(module_of("  p = f32[4] parameter(0)\n  ROOT r = f32[4] transpose(p), dimensions={1}\n"), "SP240");
   fails(module_of("  p = f32[4] parameter(0)\n  ROOT r = f32[2] slice(p), slice={[3:5]}\n"), "SP240");
   fails(module_of("  p = f32[4] parameter(0)\n  c = f32[4] constant({...})\n  ROOT r = f32[4] add(p, c)\n"), "SP242");
-  fails(module_of("  t = token[] after-all()\n  i = (f32[4], token[]) infeed(t)\n  ROOT r = f32[4] get-tuple-element(i), index=0\n"), "SP243");
+  fails(module_of("  t = token[] after-all()\n  i = (f32[4], token[]) infeed(t)\n  ROOT r = f32[4] get-tuple-element(i), index=0\n"),
+        "SP243");
 }
 
 TEST_CASE("a constant that the text lacks comes from the manifest") {
@@ -289,9 +323,11 @@ void near(const std::vector<double>& got, const std::vector<double>& expected) {
 
 TEST_CASE("operators that JAX does not write") {
   SUBCASE("map") {
-    const std::string region = "f {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  c = f32[] constant(2)\n  d = f32[] multiply(a, c)\n"
-                               "  e = pred[] compare(d, b), direction=GT\n  ROOT g = f32[] select(e, d, b)\n}\n\n";
-    const auto p = lowered(module_of("  p = f32[3] parameter(0)\n  q = f32[3] parameter(1)\n  ROOT r = f32[3] map(p, q), dimensions={0}, to_apply=f\n", "", region));
+    const std::string region =
+        "f {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  c = f32[] constant(2)\n  d = f32[] multiply(a, c)\n"
+        "  e = pred[] compare(d, b), direction=GT\n  ROOT g = f32[] select(e, d, b)\n}\n\n";
+    const auto p = lowered(module_of(
+        "  p = f32[3] parameter(0)\n  q = f32[3] parameter(1)\n  ROOT r = f32[3] map(p, q), dimensions={0}, to_apply=f\n", "", region));
     near(run(p, {{1, 2, 3}, {5, 3, 1}})[0], {5, 4, 6});
   }
   SUBCASE("topk") {
@@ -302,44 +338,59 @@ TEST_CASE("operators that JAX does not write") {
   }
   SUBCASE("batch normalisation") {
     const std::string operands = "  x = f32[4,2] parameter(0)\n  scale = f32[2] parameter(1)\n  offset = f32[2] parameter(2)\n";
-    const auto p = lowered(module_of(operands + "  ROOT r = (f32[4,2], f32[2], f32[2]) batch-norm-training(x, scale, offset), epsilon=0.25, feature_index=1\n"));
+    const auto p = lowered(module_of(
+        operands + "  ROOT r = (f32[4,2], f32[2], f32[2]) batch-norm-training(x, scale, offset), epsilon=0.25, feature_index=1\n"));
     const auto out = run(p, {{1, 10, 2, 20, 3, 30, 6, 20}, {2, 1}, {0, 5}});
     near(out[1], {3, 20});
     near(out[2], {3.5, 50});
     near({out[0][0], out[0][3]}, {(1 - 3) / std::sqrt(3.75) * 2, 5});
-    const auto q = lowered(module_of(operands + "  mean = f32[2] parameter(3)\n  var = f32[2] parameter(4)\n"
-                                     "  ROOT r = f32[4,2] batch-norm-inference(x, scale, offset, mean, var), epsilon=0.25, feature_index=1\n"));
+    const auto q = lowered(
+        module_of(operands + "  mean = f32[2] parameter(3)\n  var = f32[2] parameter(4)\n"
+                             "  ROOT r = f32[4,2] batch-norm-inference(x, scale, offset, mean, var), epsilon=0.25, feature_index=1\n"));
     near({run(q, {{1, 10, 2, 20, 3, 30, 6, 20}, {2, 1}, {0, 5}, {3, 20}, {3.75, 24.75}})[0][1]}, {(10 - 20) / 5.0 + 5});
-    const auto g = lowered(module_of("  x = f32[2,1] parameter(0)\n  scale = f32[1] parameter(1)\n  mean = f32[1] parameter(2)\n  var = f32[1] parameter(3)\n"
-                                     "  dy = f32[2,1] parameter(4)\n  ROOT r = (f32[2,1], f32[1], f32[1]) batch-norm-grad(x, scale, mean, var, dy), epsilon=0, feature_index=1\n"));
+    const auto g = lowered(
+        module_of("  x = f32[2,1] parameter(0)\n  scale = f32[1] parameter(1)\n  mean = f32[1] parameter(2)\n  var = f32[1] parameter(3)\n"
+                  "  dy = f32[2,1] parameter(4)\n  ROOT r = (f32[2,1], f32[1], f32[1]) batch-norm-grad(x, scale, mean, var, dy), "
+                  "epsilon=0, feature_index=1\n"));
     const auto grad = run(g, {{1, 3}, {2}, {2}, {1}, {5, 1}});
     near(grad[0], {0, 0});  // two samples: the normalised values are -1 and 1 whatever the input
     near(grad[1], {-4});
     near(grad[2], {6});
   }
   SUBCASE("conditional by index, out of range included") {
-    const std::string branches = "b0 {\n  ROOT a = f32[] parameter(0)\n}\n\nb1 {\n  a.1 = f32[] parameter(0)\n  ROOT n = f32[] negate(a.1)\n}\n\n";
-    const auto p = lowered(module_of("  i = s32[] parameter(0)\n  x = f32[] parameter(1)\n  ROOT r = f32[] conditional(i, x, x), branch_computations={b0, b1}\n", "", branches));
+    const std::string branches =
+        "b0 {\n  ROOT a = f32[] parameter(0)\n}\n\nb1 {\n  a.1 = f32[] parameter(0)\n  ROOT n = f32[] negate(a.1)\n}\n\n";
+    const auto p = lowered(module_of(
+        "  i = s32[] parameter(0)\n  x = f32[] parameter(1)\n  ROOT r = f32[] conditional(i, x, x), branch_computations={b0, b1}\n", "",
+        branches));
     for (const auto& [index, expected] : std::map<int64_t, double>{{0, 3}, {1, -3}, {2, -3}, {-1, -3}}) {
       const auto v = test::evaluate(p.graph, {{p.inputs[0].node, {ir::DType::I32, {}, {}, {index}}}, {p.inputs[1].node, floats({}, {3})}});
       CHECK(v[p.outputs[0].node].f[0] == expected);
     }
   }
   SUBCASE("the norm of Neuron") {
-    const auto p = lowered(module_of("  x = f32[2,3] parameter(0)\n  w = f32[2] parameter(1)\n  e = f32[] parameter(2)\n"
-                                     "  ROOT r = f32[2,3] custom-call(x, w, e), custom_call_target=\"AwsNeuronRmsNorm\", backend_config=\"0\"\n"));
-    near(run(p, {{1, 2, 3, 1, 4, 5}, {1, 10}, {0}})[0], {1, 2 / std::sqrt(10), 3 / std::sqrt(17), 10, 40 / std::sqrt(10), 50 / std::sqrt(17)});
+    const auto p =
+        lowered(module_of("  x = f32[2,3] parameter(0)\n  w = f32[2] parameter(1)\n  e = f32[] parameter(2)\n"
+                          "  ROOT r = f32[2,3] custom-call(x, w, e), custom_call_target=\"AwsNeuronRmsNorm\", backend_config=\"0\"\n"));
+    near(run(p, {{1, 2, 3, 1, 4, 5}, {1, 10}, {0}})[0],
+         {1, 2 / std::sqrt(10), 3 / std::sqrt(17), 10, 40 / std::sqrt(10), 50 / std::sqrt(17)});
   }
   SUBCASE("an outer product, and a broadcast that transposes") {
-    const auto p = lowered(module_of("  a = f32[2] parameter(0)\n  b = f32[3] parameter(1)\n  d = f32[2,3] dot(a, b)\n  ROOT r = f32[3,2] broadcast(d), dimensions={1,0}\n"));
+    const auto p =
+        lowered(module_of("  a = f32[2] parameter(0)\n  b = f32[3] parameter(1)\n  d = f32[2,3] dot(a, b)\n  ROOT r = f32[3,2] "
+                          "broadcast(d), dimensions={1,0}\n"));
     near(run(p, {{1, 2}, {3, 4, 5}})[0], {3, 6, 4, 8, 5, 10});
   }
 }
 
 TEST_CASE("conditionals whose branches communicate are not selected from") {
-  const std::string branches = "b0 {\n  a = f32[] parameter(0)\n  ROOT s = f32[] all-reduce(a), replica_groups={{0,1}}, to_apply=add\n}\n\n"
-                               "b1 {\n  ROOT a.1 = f32[] parameter(0)\n}\n\n";
-  const auto p = lowered(module_of("  i = pred[] parameter(0)\n  x = f32[] parameter(1)\n  ROOT r = f32[] conditional(i, x, x), true_computation=b0, false_computation=b1\n", "", branches));
+  const std::string branches =
+      "b0 {\n  a = f32[] parameter(0)\n  ROOT s = f32[] all-reduce(a), replica_groups={{0,1}}, to_apply=add\n}\n\n"
+      "b1 {\n  ROOT a.1 = f32[] parameter(0)\n}\n\n";
+  const auto p =
+      lowered(module_of("  i = pred[] parameter(0)\n  x = f32[] parameter(1)\n  ROOT r = f32[] conditional(i, x, x), true_computation=b0, "
+                        "false_computation=b1\n",
+                        "", branches));
   REQUIRE(p.unsupported.size() == 1);
   for (const ir::Node& n : p.graph.nodes) CHECK(n.op != Op::AllReduce);
 }
