@@ -156,7 +156,10 @@ Failure Linker::plan_communication(std::vector<std::vector<CommOp>>& ops) {
         it->second.push_back({id, ir::kNoNode});
       }
     }
-    for (const auto& [waited, position] : p->waits) {   // a wait blocks where it stands
+    for (const auto& [operand, position] : p->waits) {   // a wait blocks where it stands
+      ir::NodeId waited = operand;
+      while (!index.count(waited) && (p->graph[waited].op == ir::Op::Reshape || p->graph[waited].op == ir::Op::Slice || p->graph[waited].op == ir::Op::Transpose))
+        waited = p->graph[waited].in[0];
       auto found = index.find(waited);
       if (found == index.end()) continue;
       Site& site = it->second[found->second];

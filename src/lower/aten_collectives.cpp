@@ -115,11 +115,10 @@ Value broadcast(Call& c) {
   return c.out(real_pairs(c, c.t(0), [&](NodeId y) { return c.b.broadcast_from(y, c.i(1), g); }));
 }
 Value wait_tensor(Call& c) {
-  if (c.args[0].is(Value::Kind::Tensor)) {
-    c.t(0);
-    return c.view(0, {});
-  }
-  return c.out(c.t(0));
+  const NodeId x = c.t(0);
+  c.l.program.waits.emplace_back(x, static_cast<NodeId>(c.l.program.graph.nodes.size()));   // the linker looks for hangs: waiting blocks here
+  if (c.args[0].is(Value::Kind::Tensor)) return c.view(0, {});
+  return c.out(x);
 }
 // input gather_dim shard_dim group: the group's size is known from the result's shape only
 Value shard_dim_alltoall(Call& c) {
