@@ -172,7 +172,13 @@ std::pair<int64_t, int64_t> Algebra::range(const Poly& p, const Ext& ctx) const 
     for (const Factor& f : t.f) {
       const Node& n = nodes_[f.node];
       if (!f.exp.is_integer() || !f.exp.positive() || !n.known.integer) return {kNegInf, kPosInf};
-      const std::pair<int64_t, int64_t> one = f.node == iota() ? row_range(f.map.data(), ctx) : std::pair{n.known.lo, n.known.hi};
+      std::pair<int64_t, int64_t> one{n.known.lo, n.known.hi};
+      if (f.node == iota()) {
+        one = row_range(f.map.data(), ctx);
+      } else if (n.kind == Kind::Fn && n.positional && !n.known.boolean) {
+        const Known k = known(Factor{f.node, 1, f.map}, ctx);   // quotients and remainders of positions
+        one = {k.lo, k.hi};
+      }
       for (int64_t e = 0; e < std::min<int64_t>(f.exp.num(), 4); ++e) r = mul_range(r, one);
       if (f.exp.num() > 4) return {kNegInf, kPosInf};
     }
@@ -193,8 +199,9 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
     n.nonzero = lo > 0 || hi < 0;
     return n;
   }
-  if (!node.positional || (n.finite && n.nonzero) || depth > 5) return n;
-  const bool worth = node.kind == Kind::Sum || (node.kind == Kind::Fn && (node.fn == ir::Fn::Log || node.fn == ir::Fn::Exp || node.fn == ir::Fn::Max)) ||
+  const bool counts = node.kind == Kind::Fn && node.known.integer && !node.known.boolean;
+  if (!node.positional || (n.finite && n.nonzero && !counts) || depth > 5) return n;
+  const bool worth = node.kind == Kind::Sum || (node.kind == Kind::Fn && (counts || node.fn == ir::Fn::Log || node.fn == ir::Fn::Exp || node.fn == ir::Fn::Max)) ||
                      (node.kind == Kind::Red && (node.fn == ir::Fn::Add || node.fn == ir::Fn::Max) && !node.known.boolean);
   if (!worth) return n;
   // The node, restricted to what the context reads: its own variables run over the rows' ranges (shifted to 0).
@@ -357,6 +364,38 @@ bool Algebra::combine_factors(Term& t, const Ext& ctx) {
       for (size_t at = v; at < f.map.size(); at += w) f.map[at] = 0;
     }
   }
+  // A sum over a block whose number is constant here is the sum over that stretch of the dimension (L-31): the box tells which.
+  for (Factor& f : t.f) {
+    const Node& n = nodes_[f.node];
+    if (n.kind != Kind::Red || n.fn != ir::Fn::Add || n.dims.empty()) continue;
+    const size_t own = n.dims.size(), nb = static_cast<size_t>(n.num_bound()), nw = own + nb + 1;
+    bool mixed = false;
+    for (size_t v = 0; v < own && !mixed; ++v) {
+      bool fixed = true;
+      for (size_t k = 0; k < ctx.size(); ++k) fixed &= f.map[v * w + k] == 0;
+      if (!fixed) continue;
+      for (const Factor& g : n.args[0][0].f) {
+        for (size_t r = 0; r < g.map.size() / nw && !mixed; ++r) {
+          if (g.map[r * nw + v] == 0) continue;
+          for (size_t k = own; k + 1 < nw; ++k) mixed |= g.map[r * nw + k] != 0;
+        }
+      }
+    }
+    if (!mixed) continue;
+    auto [body, ext] = open_red(f, ctx);
+    std::sort(body.f.begin(), body.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+    Node block;
+    block.kind = Kind::Red;
+    block.fn = ir::Fn::Add;
+    for (size_t k = ctx.size(); k < ext.size(); ++k) {
+      block.box.push_back(0);
+      block.box.push_back(ext[k]);
+    }
+    block.args.push_back({std::move(body)});
+    Factor g = widen(intern(std::move(block), ctx), ctx);
+    f.node = g.node;
+    f.map = std::move(g.map);
+  }
   std::sort(t.f.begin(), t.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
   // Equal bases: exponents add where that loses no undefined point (L-4).
   for (size_t i = 0; i + 1 < t.f.size();) {
@@ -415,6 +454,27 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
   if (t.f.size() == 1 && nodes_[t.f[0].node].kind == Kind::Inf) t.coef = t.coef.positive() ? 1 : -1;
   if (t.f.size() == 1 && t.f[0].exp.is_one() && nodes_[t.f[0].node].kind == Kind::Sum) {
     return scale(expand_named(t.f[0], ctx), t.coef);   // a name that stands alone is read as what it names
+  }
+  if (t.f.size() > 1) {
+    // So is one that is only divided: (x + y)/D = x/D + y/D.
+    size_t name = t.f.size();
+    bool only = true;
+    for (size_t i = 0; i < t.f.size(); ++i) {
+      if (t.f[i].exp.negative()) continue;
+      if (name != t.f.size() || nodes_[t.f[i].node].kind != Kind::Sum || !t.f[i].exp.is_one()) only = false;
+      name = i;
+    }
+    if (only && name != t.f.size()) {
+      const Factor named = t.f[name];
+      t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(name));
+      Poly out;
+      for (const Term& u : expand_named(named, ctx)) {
+        Term v{u.coef * t.coef, u.f};
+        v.f.insert(v.f.end(), t.f.begin(), t.f.end());
+        out = add(std::move(out), make_term(std::move(v), ctx), ctx);
+      }
+      return out;
+    }
   }
   if (expand_products) {
     for (size_t i = 0; i < t.f.size(); ++i) {
@@ -621,6 +681,31 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators) {
     }
   }
   Poly q = p;
+  {
+    // x/D + y/D = (x + y)/D, whatever D is.
+    std::vector<Factor> divisors;
+    for (const Factor& f : p[0].f) {
+      if (!f.exp.negative()) continue;
+      bool all = true, taken = false;
+      for (const Term& o : p) all &= std::find(o.f.begin(), o.f.end(), f) != o.f.end();
+      for (const Factor& c : content) taken |= c.node == f.node && c.map == f.map;
+      if (all && !taken) divisors.push_back(f);
+    }
+    if (!divisors.empty()) {
+      q.clear();
+      for (const Term& t : p) {
+        Term u{t.coef, {}};
+        for (const Factor& f : t.f) {
+          if (std::find(divisors.begin(), divisors.end(), f) == divisors.end()) u.f.push_back(f);
+        }
+        q = add(std::move(q), {std::move(u)}, ctx);
+      }
+      Term t = as_term(q, ctx, clear_denominators);
+      t.f.insert(t.f.end(), divisors.begin(), divisors.end());
+      if (!combine_factors(t, ctx)) t.coef = 0;
+      return t;
+    }
+  }
   if (!content.empty()) {
     Term inverse{1, content};
     for (Factor& f : inverse.f) f.exp = -f.exp;

@@ -23,6 +23,7 @@ struct Node {
   Kind kind = Kind::Base;
   ir::Fn fn = ir::Fn::None;
   ir::DType dtype = ir::DType::F32;
+  std::vector<uint32_t> classes;     // per dimension: which dimensions are walked together somewhere (see canonical.cpp)
   Ext dims;                          // own variables; kUnbounded where no access bounds one
   std::vector<Poly> args;
   std::vector<int64_t> box;          // Red: lo, hi of each bound variable
@@ -150,6 +151,12 @@ class Algebra {
   std::unordered_map<std::vector<int64_t>, Nid, KeyHash> table_;
   std::unordered_map<std::vector<int64_t>, uint32_t, KeyHash> kernels_;
   std::unordered_map<std::string, Nid> named_;
+  // Classes of dimensions: union-find; steps of mixed rows have classes of their own.
+  std::vector<uint32_t> class_parent_;
+  std::unordered_map<uint64_t, uint32_t> step_class_;
+  uint32_t class_of(Nid id, size_t dim);
+  uint32_t class_root(uint32_t c);
+  void class_join(uint32_t a, uint32_t b);
   std::unordered_map<Nid, Nid> forward_;
   mutable std::unordered_map<std::vector<int64_t>, Known, KeyHash> known_;   // (node, ranges of its variables) -> known
 };

@@ -66,8 +66,20 @@ Poly Algebra::bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx) {
   const auto [a, b] = range(p, ctx);
   if (a > kNegInf && lo <= a) lo = kNegInf;
   if (b < kPosInf && hi > b) hi = kPosInf;
+  // An input that is c or at least `low` (labels with an ignored value) has no values in between.
+  if (p.size() == 1 && p[0].f.size() == 1 && p[0].f[0].exp.is_one() && p[0].coef.is_one()) {
+    const Node& n = nodes_[p[0].f[0].node];
+    if (n.kind == Kind::Base && n.hi > n.lo) {
+      if (lo > n.lo && lo <= n.hi) lo = n.hi;
+      if (hi > n.lo && hi <= n.hi) hi = n.hi;
+    }
+  }
   if (lo >= hi) return {};
   if (lo == kNegInf && hi == kPosInf) return constant(1);
+  // A truth value compared with 0 or 1 is itself or its negation.
+  if (p.size() == 1 && p[0].coef.is_one() && std::all_of(p[0].f.begin(), p[0].f.end(), [&](const Factor& f) { return nodes_[f.node].known.boolean; })) {
+    return lo == 1 ? p : add(constant(1), scale(p, -1), ctx);
+  }
   if (has_iota) {
     // Shift the iota such that one bound is 0: [lo <= e < hi] = [0 <= e - lo < hi - lo].
     const int64_t s = lo > kNegInf ? lo : hi;
@@ -151,6 +163,44 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
     if (!value) return false;
     drop[one.at] = 1;
     changed = true;
+  }
+  // A bracket of one variable narrows that variable for the others: quotients and remainders of positions (L-32).
+  for (size_t i = 0; all.size() > 1 && i < all.size(); ++i) {
+    const Poly& e = all[i].e;
+    if (drop[all[i].at] || e.size() != 1 || e[0].f.size() != 1 || e[0].f[0].node != iota() || !e[0].f[0].exp.is_one() || !e[0].coef.is_integer()) continue;
+    int var = -1, count = 0;
+    for (size_t v = 0; v < ctx.size(); ++v) {
+      if (e[0].f[0].map[v] != 0) ++count, var = static_cast<int>(v);
+    }
+    if (count != 1 || ctx[var] == kUnbounded) continue;
+    const int64_t q = mul_checked(e[0].coef.num(), e[0].f[0].map[var]), d = mul_checked(e[0].coef.num(), e[0].f[0].map[ctx.size()]);
+    int64_t from = 0, to = ctx[var];
+    if (q > 0) {
+      if (all[i].lo > kNegInf) from = std::max(from, ceil_div(all[i].lo - d, q));
+      if (all[i].hi < kPosInf) to = std::min(to, floor_div(all[i].hi - 1 - d, q) + 1);
+    } else {
+      if (all[i].lo > kNegInf) to = std::min(to, floor_div(all[i].lo - d, q) + 1);
+      if (all[i].hi < kPosInf) from = std::max(from, ceil_div(all[i].hi - 1 - d, q));
+    }
+    if (from >= to) return false;
+    if (from == 0 && to == ctx[var]) continue;
+    for (size_t j = 0; j < all.size(); ++j) {
+      if (i == j || drop[all[j].at]) continue;
+      bool plain = true;
+      for (const Term& u : all[j].e) {
+        for (const Factor& g : u.f) plain &= nodes_[g.node].kind != Kind::Fn;
+      }
+      if (plain) continue;
+      Ext cut = ctx;
+      cut[var] = to - from;
+      Sub s = Sub::identity(static_cast<int>(ctx.size()));
+      s.rows[var][ctx.size()] = from;
+      bool value = false;
+      if (!decide(subst(all[j].e, s, cut), all[j].lo, all[j].hi, cut, value)) continue;
+      if (!value) return false;
+      drop[all[j].at] = 1;
+      changed = true;
+    }
   }
   for (size_t i = 0; i < all.size(); ++i) {
     for (size_t j = 0; j < all.size(); ++j) {

@@ -87,6 +87,7 @@ class Canonicalizer {
     int64_t dimension = 0;      // free: extent of the dimension that it walks in (variables of one form and dimension are one)
     int64_t shift = 0;          // bound: u = v + shift
     int64_t lo = 0, hi = 0;     // bound: box
+    uint32_t cls = 0;           // free: class of the dimension
     uint64_t color = 0;
   };
   // How a row reads the new variables: step * var + (bound and inner part) + rest.
@@ -103,11 +104,19 @@ class Canonicalizer {
     return false;
   }
 
-  int free_var(std::vector<int64_t> def, int64_t extent, int64_t dimension) {
+  // Equal forms are one variable. Equal constants are one only if their dimensions are walked together elsewhere (the batch of two inputs,
+  // but not a batch and a head): otherwise a rank that holds one row would take chance for structure.
+  int free_var(std::vector<int64_t> def, int64_t extent, int64_t dimension, uint32_t cls) {
+    bool constant = true;
+    for (int v = 0; v < free_; ++v) constant &= def[v] == 0;
     for (size_t i = 0; i < vars_.size(); ++i) {
-      if (!vars_[i].bound && vars_[i].dimension == dimension && vars_[i].extent == extent && vars_[i].def == def) return static_cast<int>(i);
+      if (vars_[i].bound || vars_[i].dimension != dimension || vars_[i].extent != extent || vars_[i].def != def) continue;
+      if (constant && a_.class_root(vars_[i].cls) != a_.class_root(cls)) continue;
+      a_.class_join(vars_[i].cls, cls);
+      return static_cast<int>(i);
     }
     NewVar u;
+    u.cls = cls;
     u.def = std::move(def);
     u.extent = extent;
     u.dimension = dimension;
@@ -130,7 +139,14 @@ class Canonicalizer {
       plan.rest = c;
       return;
     }
-    plan.var = free_var(std::move(def), extent, r.extent);
+    uint32_t cls = a_.class_of(spec_.args[r.arg][r.term].f[r.factor].node, static_cast<size_t>(r.row));
+    if (step != 1) {
+      const uint64_t key = (static_cast<uint64_t>(a_.class_root(cls)) << 32) ^ static_cast<uint64_t>(step);
+      auto [it, fresh] = a_.step_class_.try_emplace(key, static_cast<uint32_t>(a_.class_parent_.size()));
+      if (fresh) a_.class_parent_.push_back(it->second);
+      cls = it->second;
+    }
+    plan.var = free_var(std::move(def), extent, r.extent, cls);
   }
 
   void solve() {
@@ -335,6 +351,7 @@ class Canonicalizer {
       std::sort(spec_.args[a].begin(), spec_.args[a].end(), [](const Term& x, const Term& y) { return compare(x, y) < 0; });
     }
     spec_.dims.clear();
+    spec_.classes.clear();
     std::vector<int64_t> bound_extents;
     spec_.box.clear();
     Factor result;
@@ -346,6 +363,7 @@ class Canonicalizer {
         spec_.box.push_back(u.hi);
       } else {
         spec_.dims.push_back(u.extent);
+        spec_.classes.push_back(u.cls);
         result.map.insert(result.map.end(), u.def.begin(), u.def.end());
       }
     }
@@ -429,6 +447,26 @@ class Canonicalizer {
   std::vector<int> bound_var_;
   std::vector<int> perm_;
 };
+
+uint32_t Algebra::class_root(uint32_t c) {
+  while (class_parent_[c] != c) c = class_parent_[c] = class_parent_[class_parent_[c]];
+  return c;
+}
+
+void Algebra::class_join(uint32_t a, uint32_t b) {
+  a = class_root(a);
+  b = class_root(b);
+  if (a != b) class_parent_[std::max(a, b)] = std::min(a, b);
+}
+
+uint32_t Algebra::class_of(Nid id, size_t dim) {
+  Node& n = nodes_[id];
+  while (n.classes.size() < n.dims.size()) {
+    n.classes.push_back(static_cast<uint32_t>(class_parent_.size()));
+    class_parent_.push_back(n.classes.back());
+  }
+  return n.classes[dim];
+}
 
 size_t Algebra::KeyHash::operator()(const std::vector<int64_t>& key) const {
   uint64_t h = key.size();

@@ -55,6 +55,7 @@ class Evaluator {
   };
   Value whole(const std::string& name, ir::DType dtype, const std::vector<WholeArg>& args, const std::vector<int64_t>& parallel,
               const std::vector<int>& result, const ir::Shape& shape);
+  Cell whole_cell(Node spec, const Ext& ctx, int parallel, const std::vector<int>& result, const ir::Shape& shape);
   Value assemble(const ir::Shape& shape, std::vector<Cell> parts);   // sums overlapping parts; what no part covers is 0
 
   const link::Problem& problem_;

@@ -538,10 +538,171 @@ Value Evaluator::compute_dynamic_update(const ir::Node& n) {
 
 // --- operators on whole dimensions -----------------------------------------------------------------------------------------------
 
+// The operator's node, read at the parallel variables (ctx) and the result's own; positions along parallel dimensions are left to the caller.
+Cell Evaluator::whole_cell(Node spec, const Ext& ctx, int P, const std::vector<int>& result, const ir::Shape& shape) {
+  const std::string name = spec.name;
+  const DType dtype = spec.dtype;
+  for (size_t d = 0; d < result.size(); ++d) {
+    if (result[d] >= P) spec.result.push_back(shape[d]);
+  }
+  spec.known.integer = ir::is_int(dtype) || dtype == DType::Bool;
+  if (dtype == DType::Bool) spec.known.boolean = spec.known.nonneg = true, spec.known.lo = 0, spec.known.hi = 1;
+  if (name.starts_with("arg") && spec.inner.size() == 1 && spec.inner[0].size() == 1) {
+    spec.known.lo = 0;
+    spec.known.hi = spec.inner[0][0] - 1;
+    spec.known.nonneg = spec.known.finite = spec.known.no_pos_inf = true;
+  }
+  if (name.starts_with("sort") && !spec.args.empty()) {
+    // A permutation of its operand: bounds and finiteness carry over.
+    Ext wide = ctx;
+    const size_t which = static_cast<size_t>(name.back() - '0') < spec.args.size() ? static_cast<size_t>(name.back() - '0') : 0;
+    wide.insert(wide.end(), spec.inner[which].begin(), spec.inner[which].end());
+    bool keys_fine = true;
+    for (size_t k = 0; k < spec.args.size(); ++k) {
+      Ext e = ctx;
+      e.insert(e.end(), spec.inner[k].begin(), spec.inner[k].end());
+      keys_fine &= algebra.known(spec.args[k], e).finite;
+    }
+    const Known k = algebra.known(spec.args[which], wide);
+    if (keys_fine) {
+      spec.known = k;
+      spec.known.nonzero = k.nonzero;
+    } else if (k.integer) {
+      spec.known.integer = true;
+      spec.known.lo = k.lo;
+      spec.known.hi = k.hi;
+      spec.known.nonneg = k.nonneg;
+    }
+  }
+  const size_t results = spec.result.size();
+  Factor f = algebra.intern(std::move(spec), ctx);
+  // Read at the parallel variables and the result's own.
+  Cell c;
+  c.ext = ctx;
+  for (size_t d = 0; d < result.size(); ++d) {
+    if (result[d] >= P) c.ext.push_back(shape[d]);
+  }
+  const size_t w = c.ext.size() + 1, pw = ctx.size() + 1;
+  std::vector<int64_t> map;
+  for (size_t r = 0; r < f.map.size() / pw; ++r) {
+    for (size_t v = 0; v + 1 < pw; ++v) map.push_back(f.map[r * pw + v]);
+    for (size_t v = 0; v < results; ++v) map.push_back(0);
+    map.push_back(f.map[r * pw + pw - 1]);
+  }
+  for (size_t v = 0; v < results; ++v) {
+    const Row r = unit(w, ctx.size() + v);
+    map.insert(map.end(), r.begin(), r.end());
+  }
+  c.pos.assign(result.size() * w, 0);
+  size_t next = ctx.size();
+  for (size_t d = 0; d < result.size(); ++d) {
+    if (result[d] >= P) c.pos[d * w + next++] = 1;
+  }
+  c.poly = algebra.access(f.node, std::move(map), c.ext);
+  return c;
+}
+
 Value Evaluator::whole(const std::string& name, DType dtype, const std::vector<WholeArg>& args, const std::vector<int64_t>& parallel,
                        const std::vector<int>& result, const ir::Shape& shape) {
   if (ir::num_elements(shape) == 0) return Value{shape, {}};
   const int P = static_cast<int>(parallel.size());
+  // Where every argument is one plain piece along its inner dimensions, the cells of the arguments decide (parallel dimensions may be in
+  // pieces or have digits).
+  bool plain = true;
+  for (const WholeArg& a : args) {
+    for (const Cell& c : a.value->cells) {
+      const size_t w = c.ext.size() + 1;
+      for (size_t d = 0; d < a.factor.size(); ++d) {
+        if (a.factor[d] < P) continue;
+        int64_t vars = 0, extent = 1;
+        for (size_t v = 0; v + 1 < w; ++v) {
+          if (c.pos[d * w + v] != 0) ++vars, extent = c.ext[v];
+        }
+        plain &= vars <= 1 && extent == a.value->shape[d];
+      }
+    }
+  }
+  if (plain && !args.empty()) {
+    ir::Shape joint(parallel.begin(), parallel.end());
+    std::map<int, int64_t> inner_dim;   // inner factor -> joint dimension
+    std::vector<Value> spreads;
+    spreads.push_back(views.whole(joint, {}));
+    std::vector<std::vector<int64_t>> places;
+    for (const WholeArg& a : args) {
+      std::vector<int64_t> place;
+      for (size_t d = 0; d < a.factor.size(); ++d) {
+        if (a.factor[d] < P) {
+          place.push_back(a.factor[d]);
+          continue;
+        }
+        auto [it, fresh] = inner_dim.try_emplace(a.factor[d], static_cast<int64_t>(joint.size()));
+        if (fresh) joint.push_back(a.value->shape[d]);
+        place.push_back(it->second);
+      }
+      places.push_back(std::move(place));
+    }
+    spreads[0] = views.whole(joint, {});
+    for (size_t k = 0; k < args.size(); ++k) {
+      std::vector<int64_t> perm(places[k].size());
+      std::iota(perm.begin(), perm.end(), 0);
+      std::sort(perm.begin(), perm.end(), [&](int64_t p, int64_t q) { return places[k][p] < places[k][q]; });
+      std::vector<int64_t> sorted;
+      for (int64_t p : perm) sorted.push_back(places[k][p]);
+      spreads.push_back(views.broadcast(views.transpose(*args[k].value, perm), joint, sorted));
+    }
+    std::vector<const Value*> refs;
+    for (const Value& v : spreads) refs.push_back(&v);
+    Value out{shape, {}};
+    for (Refined& r : views.refine(refs)) {
+      const size_t w = r.ext.size() + 1;
+      std::vector<size_t> order, inner_var(joint.size(), r.ext.size());
+      std::vector<char> is_inner(r.ext.size(), 0);
+      for (size_t d = static_cast<size_t>(P); d < joint.size(); ++d) {
+        for (size_t v = 0; v + 1 < w; ++v) {
+          if (r.pos[d * w + v] != 0) inner_var[d] = v, is_inner[v] = 1;
+        }
+      }
+      Ext ctx;
+      for (size_t v = 0; v + 1 < w; ++v) {
+        if (!is_inner[v]) order.push_back(v), ctx.push_back(r.ext[v]);
+      }
+      Node spec;
+      spec.kind = Kind::Whole;
+      spec.name = name;
+      spec.dtype = dtype;
+      for (size_t k = 0; k < args.size(); ++k) {
+        Ext inner;
+        Sub s;
+        s.width = static_cast<int>(ctx.size()) + 1;
+        std::vector<std::pair<size_t, size_t>> put;   // joint variable, inner number
+        for (size_t d = 0; d < args[k].factor.size(); ++d) {
+          if (args[k].factor[d] < P) continue;
+          const size_t var = inner_var[static_cast<size_t>(places[k][d])];
+          if (var < r.ext.size()) put.emplace_back(var, inner.size());
+          inner.push_back(args[k].value->shape[d]);
+        }
+        s.width += static_cast<int>(inner.size());
+        s.rows.assign(r.ext.size(), Row(s.width, 0));
+        for (size_t p = 0; p < order.size(); ++p) s.rows[order[p]][p] = 1;
+        for (const auto& [var, number] : put) s.rows[var][ctx.size() + number] = 1;
+        Ext wide = ctx;
+        wide.insert(wide.end(), inner.begin(), inner.end());
+        spec.args.push_back(algebra.subst(r.poly[1 + k], s, wide));
+        spec.inner.push_back(std::move(inner));
+      }
+      Cell c = whole_cell(std::move(spec), ctx, P, result, shape);
+      // Positions along parallel dimensions are those of the refined cell.
+      const size_t cw = c.ext.size() + 1;
+      for (size_t d = 0; d < result.size(); ++d) {
+        if (result[d] >= P) continue;
+        for (size_t p = 0; p < order.size(); ++p) c.pos[d * cw + p] = r.pos[static_cast<size_t>(result[d]) * w + order[p]];
+        c.pos[d * cw + cw - 1] = r.pos[static_cast<size_t>(result[d]) * w + w - 1];
+      }
+      out.cells.push_back(std::move(c));
+    }
+    if (out.cells.size() > 1) views.join(out);
+    return out;
+  }
   // Borders along parallel dimensions.
   std::vector<std::vector<int64_t>> cuts(P);
   for (int p = 0; p < P; ++p) cuts[p] = {0, parallel[p]};
@@ -600,68 +761,13 @@ Value Evaluator::whole(const std::string& name, DType dtype, const std::vector<W
       spec.args.push_back(views.at(piece, rows, wide));
       spec.inner.push_back(std::move(inner));
     }
+    Cell c = whole_cell(std::move(spec), ctx, P, result, shape);
+    const size_t w = c.ext.size() + 1;
     for (size_t d = 0; d < result.size(); ++d) {
-      if (result[d] >= P) spec.result.push_back(shape[d]);
+      if (result[d] >= P) continue;
+      c.pos[d * w + static_cast<size_t>(result[d])] = 1;
+      c.pos[d * w + w - 1] = cuts[result[d]][at[result[d]]];
     }
-    spec.known.integer = ir::is_int(dtype) || dtype == DType::Bool;
-    if (dtype == DType::Bool) spec.known.boolean = spec.known.nonneg = true, spec.known.lo = 0, spec.known.hi = 1;
-    if (name.starts_with("arg") && spec.inner.size() == 1 && spec.inner[0].size() == 1) {
-      spec.known.lo = 0;
-      spec.known.hi = spec.inner[0][0] - 1;
-      spec.known.nonneg = spec.known.finite = spec.known.no_pos_inf = true;
-    }
-    if (name.starts_with("sort") && !spec.args.empty()) {
-      // A permutation of its operand: bounds and finiteness carry over.
-      Ext wide = ctx;
-      const size_t which = static_cast<size_t>(name.back() - '0') < spec.args.size() ? static_cast<size_t>(name.back() - '0') : 0;
-      wide.insert(wide.end(), spec.inner[which].begin(), spec.inner[which].end());
-      bool keys_fine = true;
-      for (size_t k = 0; k < spec.args.size(); ++k) {
-        Ext e = ctx;
-        e.insert(e.end(), spec.inner[k].begin(), spec.inner[k].end());
-        keys_fine &= algebra.known(spec.args[k], e).finite;
-      }
-      const Known k = algebra.known(spec.args[which], wide);
-      if (keys_fine) {
-        spec.known = k;
-        spec.known.nonzero = k.nonzero;
-      } else if (k.integer) {
-        spec.known.integer = true;
-        spec.known.lo = k.lo;
-        spec.known.hi = k.hi;
-        spec.known.nonneg = k.nonneg;
-      }
-    }
-    const size_t results = spec.result.size();
-    Factor f = algebra.intern(std::move(spec), ctx);
-    // Read at the parallel variables and the result's own.
-    Cell c;
-    c.ext = ctx;
-    for (size_t d = 0; d < result.size(); ++d) {
-      if (result[d] >= P) c.ext.push_back(shape[d]);
-    }
-    const size_t w = c.ext.size() + 1, pw = ctx.size() + 1;
-    std::vector<int64_t> map;
-    for (size_t r = 0; r < f.map.size() / pw; ++r) {
-      for (size_t v = 0; v + 1 < pw; ++v) map.push_back(f.map[r * pw + v]);
-      for (size_t v = 0; v < results; ++v) map.push_back(0);
-      map.push_back(f.map[r * pw + pw - 1]);
-    }
-    for (size_t v = 0; v < results; ++v) {
-      const Row r = unit(w, ctx.size() + v);
-      map.insert(map.end(), r.begin(), r.end());
-    }
-    c.pos.assign(result.size() * w, 0);
-    size_t next = ctx.size();
-    for (size_t d = 0; d < result.size(); ++d) {
-      if (result[d] < P) {
-        c.pos[d * w + static_cast<size_t>(result[d])] = 1;
-        c.pos[d * w + w - 1] = cuts[result[d]][at[result[d]]];
-      } else {
-        c.pos[d * w + next++] = 1;
-      }
-    }
-    c.poly = algebra.access(f.node, std::move(map), c.ext);
     out.cells.push_back(std::move(c));
     int p = 0;
     while (p < P && ++at[p] + 1 == cuts[p].size()) at[p++] = 0;

@@ -40,6 +40,15 @@ Poly Algebra::exp(const Poly& a, const Ext& ctx) {
   if (loose > 1) return make_fn(Fn::Exp, {a}, ctx, DType::F32, DType::F32);
   Poly out = constant(1);
   for (const Term& t : a) {
+    // exp(B x) = 1 - B + B exp(x) for a truth value B and finite x.
+    Term cases{1, {}}, rest{t.coef, {}};
+    for (const Factor& f : t.f) (nodes_[f.node].known.boolean && nodes_[f.node].known.finite && f.exp.is_one() ? cases : rest).f.push_back(f);
+    if (!cases.f.empty() && known(rest, ctx).finite) {
+      const Poly b{cases};
+      const Poly taken = mul(b, exp({rest}, ctx), ctx);
+      out = mul(out, add(add(constant(1), scale(b, -1), ctx), taken, ctx), ctx);
+      continue;
+    }
     if (t.f.size() == 1 && t.f[0].exp.is_one()) {
       const Factor f = t.f[0];
       const Node& n = nodes_[f.node];
@@ -286,6 +295,8 @@ Poly Algebra::apply(Fn fn, const std::vector<Poly>& args, DType from, DType to, 
       const Known k = known(a, ctx);
       if (k.positive()) return one;
       if (a.empty()) return {};
+      // The sign of an integer: [a >= 1] - [a < 0].
+      if (integer && k.integer) return add(bracket(a, 1, kPosInf, ctx), scale(bracket(a, kNegInf, 0, ctx), -1), ctx);
       return make_fn(fn, args, ctx, from, integer ? to : DType::F32);
     }
     case Fn::Floor: case Fn::Ceil: case Fn::Round: case Fn::RoundAway: case Fn::Trunc:
@@ -397,6 +408,17 @@ Known Algebra::compute_known(const Node& n, int depth) const {
           k.integer = n.fn == Fn::Floor || n.fn == Fn::Ceil || n.fn == Fn::Round || n.fn == Fn::RoundAway || n.fn == Fn::Trunc || n.fn == Fn::Sign;
           if (n.fn == Fn::Exp2) k.nonneg = true, k.nonzero = a.finite;
           return k;
+        case Fn::Pow: {
+          // A positive constant to a finite power.
+          const auto c = as_constant(n.args[0]);
+          const Known b = arg(1);
+          if (c && c->positive()) {
+            k.finite = k.no_pos_inf = b.finite;
+            k.nonneg = true;
+            k.nonzero = b.finite;
+          }
+          return k;
+        }
         case Fn::Cosh:
           k.finite = k.no_pos_inf = a.finite;
           k.nonneg = true;
@@ -463,7 +485,8 @@ Known Algebra::compute_known(const Node& n, int depth) const {
             const Known b = arg(1);
             if (!b.nonzero) k.finite = k.no_pos_inf = false;
             if ((n.fn == Fn::Mod || (n.fn == Fn::Rem && a.lo >= 0)) && b.lo > 0 && b.hi < kPosInf) k.lo = 0, k.hi = b.hi - 1, k.nonneg = true;
-            if ((n.fn == Fn::FloorDiv || n.fn == Fn::Div) && a.lo >= 0 && b.lo > 0) k.lo = 0, k.hi = a.hi, k.nonneg = true;
+            if (n.fn == Fn::Rem && a.lo >= 0 && b.lo > 0 && a.hi < k.hi) k.hi = a.hi;
+            if ((n.fn == Fn::FloorDiv || n.fn == Fn::Div) && a.lo >= 0 && b.lo > 0) k.lo = 0, k.hi = a.hi == kPosInf ? a.hi : a.hi / b.lo, k.nonneg = true;
           } else if (n.fn == Fn::Convert) {
             const int bits = ir::int_bits(n.dtype);
             if (bits < 62) {

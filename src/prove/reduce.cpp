@@ -232,6 +232,48 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound) {
       body = std::move(opened);
     }
     std::sort(body.f.begin(), body.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+    // How many k satisfy lo <= +-k + f < hi, where both ends always lie in the range of k: an index form (L-33).
+    if (count == 1 && body.f.size() == 1 && body.f[0].exp.is_one() && nodes_[body.f[0].node].kind == Kind::Bracket) {
+      const int64_t lo = nodes_[body.f[0].node].lo, hi = nodes_[body.f[0].node].hi, n = ext.back();
+      const Poly e = arg_at(nodes_[body.f[0].node], body.f[0], 0, ext);
+      if (e.size() == 1 && e[0].coef.is_integer() && e[0].f.size() == 1 && e[0].f[0].node == iota() && e[0].f[0].exp.is_one()) {
+        Row f = e[0].f[0].map;
+        for (int64_t& v : f) v = mul_checked(v, e[0].coef.num());
+        const int64_t q = f[outer.size()];
+        f.erase(f.begin() + static_cast<std::ptrdiff_t>(outer.size()));
+        if (q == 1 || q == -1) {
+          // #{k in [0, n): q k + f < b}, if it is an index form on all of the context.
+          auto below = [&](int64_t b) -> std::optional<Row> {
+            Row r(outer.size() + 1, 0);
+            if (b == kNegInf) return r;
+            if (b == kPosInf) {
+              r.back() = n;
+              return r;
+            }
+            for (size_t v = 0; v < r.size(); ++v) r[v] = -f[v];
+            r.back() += q > 0 ? b : n + b - 1;   // k < b - f; k > f - b, that is n - 1 - (f - b)
+            int64_t low = r.back(), high = low;
+            for (size_t v = 0; v < outer.size(); ++v) {
+              if (r[v] == 0) continue;
+              if (outer[v] == kUnbounded) return std::nullopt;
+              (r[v] < 0 ? low : high) += mul_checked(r[v], outer[v] - 1);
+            }
+            if (low < 0 || high > n) return std::nullopt;
+            return r;
+          };
+          const auto a = below(lo), b = below(hi);
+          if (a && b) {
+            Row r = *b;
+            for (size_t v = 0; v < r.size(); ++v) r[v] -= (*a)[v];
+            bool fixed = true;
+            for (size_t v = 0; v + 1 < r.size(); ++v) fixed &= r[v] == 0;
+            ++applications;
+            result = mul(result, fixed ? constant(Rat(r.back()) * body.coef) : scale(index(r, outer), body.coef), outer);
+            continue;
+          }
+        }
+      }
+    }
     if (count != static_cast<int>(vars.size())) {
       // The flattened body may simplify further.
       result = mul(result, reduce_term(body, ext, count), outer);
@@ -687,10 +729,38 @@ std::optional<Poly> Algebra::roll_pair(const Term& common, const std::vector<Fac
 }
 
 std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& ctx) {
-  if (!(x.coef == y.coef) || x.coef.is_zero() || x.f.empty() || y.f.empty()) return std::nullopt;
-  Term common{x.coef, {}};
+  if (x.coef.is_zero() || y.coef.is_zero() || x.f.empty() || y.f.empty()) return std::nullopt;
+  Term common{1, {}};
   std::vector<Factor> rx, ry;
   split_common(x, y, common, rx, ry);
+  // (3 - i) m + 12 m = (15 - i) m: index forms before one product are one index form.
+  auto is_index = [&](const std::vector<Factor>& r) { return r.size() == 1 && r[0].exp.is_one() && r[0].node == iota(); };
+  if (!common.f.empty() && (is_index(rx) || is_index(ry)) && (rx.empty() || is_index(rx)) && (ry.empty() || is_index(ry))) {
+    Poly both{Term{x.coef, rx}};
+    both.push_back(Term{y.coef, ry});
+    collect_iota(both, ctx);
+    if (both.empty()) return scale(make_term(std::move(common), ctx), 0);
+    if (both.size() == 1) {
+      ++applications;
+      Term t{both[0].coef, std::move(common.f)};
+      t.f.insert(t.f.end(), both[0].f.begin(), both[0].f.end());
+      return make_term(std::move(t), ctx);
+    }
+  }
+  // L-30: c N m + d M m = (c N + d M) m where N or M is a named sum and the sum in brackets is no longer than the longer of the two: the
+  // ranks' parts of a named sum meet before the product.
+  auto is_name = [&](const std::vector<Factor>& r) { return r.size() == 1 && r[0].exp.is_one() && nodes_[r[0].node].kind == Kind::Sum; };
+  if (!common.f.empty() && (is_name(rx) || is_name(ry)) && !rx.empty() && !ry.empty()) {
+    const Poly a = is_name(rx) ? expand_named(rx[0], ctx) : make_term(Term{1, rx}, ctx);
+    const Poly b = is_name(ry) ? expand_named(ry[0], ctx) : make_term(Term{1, ry}, ctx);
+    Poly both = add(scale(a, x.coef), scale(b, y.coef), ctx);
+    if (both.size() <= std::max(a.size(), b.size())) {
+      ++applications;
+      return mul(make_term(std::move(common), ctx), both, ctx);
+    }
+  }
+  if (!(x.coef == y.coef)) return std::nullopt;
+  common.coef = x.coef;
   if (rx.empty() || ry.empty()) return std::nullopt;
   auto is_sum = [&](const Factor& f) { return f.exp.is_one() && nodes_[f.node].kind == Kind::Red && nodes_[f.node].fn == ir::Fn::Add; };
   if (rx.size() == 1 && ry.size() == 1 && is_sum(rx[0]) && is_sum(ry[0])) {
