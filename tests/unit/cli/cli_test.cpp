@@ -1,0 +1,134 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Exit codes and streams of the command, run in this process with its output sent to files.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+
+using namespace shardproof;
+
+namespace {
+
+struct Done { int code; std::string out, err; };
+
+std::string read(const std::filesystem::path& p) {
+  std::ifstream in(p);
+  std::stringstream s;
+  s << in.rdbuf();
+  return s.str();
+}
+
+const std::filesystem::path& folder() {
+  static const std::filesystem::path path = [] {
+    std::filesystem::path p = std::filesystem::temp_directory_path() / ("shardproof-cli-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(p);
+    return p;
+  }();
+  return path;
+}
+
+Done run(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "shardproof");
+  std::vector<const char*> argv;
+  for (const std::string& a : arguments) argv.push_back(a.c_str());
+  std::filesystem::path out = folder() / "out", err = folder() / "err";
+  std::fflush(stdout);
+  std::fflush(stderr);
+  int old_out = dup(1), old_err = dup(2);
+  int o = open(out.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600), e = open(err.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+  dup2(o, 1);
+  dup2(e, 2);
+  int code = cli::run(static_cast<int>(argv.size()), argv.data());
+  std::fflush(stdout);
+  std::fflush(stderr);
+  dup2(old_out, 1);
+  dup2(old_err, 2);
+  for (int fd : {old_out, old_err, o, e}) close(fd);
+  return {code, read(out), read(err)};
+}
+
+void write(const std::string& name, const std::string& text) { std::ofstream(folder() / name) << text; }
+
+std::string graph(const std::string& op) {
+  return "class GraphModule(torch.nn.Module):\n    def forward(self, x: \"f32[4]\"):\n        y: \"f32[4]\" = torch.ops.aten." + op + "(x, x)\n        return (y,)\n";
+}
+
+std::string manifest(const std::string& rank) {
+  write("seq.txt", graph("mul.Tensor"));
+  write("right.txt", graph("mul.Tensor"));
+  write("wrong.txt", graph("add.Tensor"));
+  write(rank + ".json", R"J({"sequential": "seq.txt", "distributed": [")J" + rank + R"J(.txt"], "mesh": {}, "inputs": {"x": "Replicate"}})J");
+  return (folder() / (rank + ".json")).string();
+}
+
+}  // namespace
+
+TEST_CASE("verdicts are exit codes, and --json is exactly one object") {
+  Done d = run({"check", manifest("right"), "--json"});
+  CHECK(d.code == 0);
+  CHECK(nlohmann::json::parse(d.out)["verdict"] == "PROVED");
+  d = run({"check", manifest("right")});
+  CHECK(d.code == 0);
+  CHECK(d.out.rfind("PROVED", 0) == 0);
+  d = run({"check", manifest("wrong"), "--json"});
+  CHECK(d.code == 1);
+  CHECK(nlohmann::json::parse(d.out)["verdict"] == "REFUTED");
+  d = run({"check", manifest("wrong"), "--json", "--no-falsify"});
+  CHECK(d.code == 3);
+  CHECK(nlohmann::json::parse(d.out)["verdict"] == "UNKNOWN");
+}
+
+TEST_CASE("a witness replays") {
+  std::string witness = (folder() / "witness").string();
+  CHECK(run({"check", manifest("wrong"), "--witness", witness}).code == 1);
+  CHECK(run({"replay", witness}).code == 0);
+  CHECK(run({"replay", witness, "--manifest", manifest("wrong")}).code == 0);
+  CHECK(run({"replay", witness, "--manifest", manifest("right")}).code != 0);
+  write("junk", "junk");
+  CHECK(run({"replay", (folder() / "junk").string()}).code == 2);
+}
+
+TEST_CASE("bad usage and bad input are 2, with an object if one was asked for") {
+  CHECK(run({}).code == 2);
+  CHECK(run({"chekc"}).code == 2);
+  Done d = run({"check", manifest("right"), "--json", "--no-such-option"});
+  CHECK(d.code == 2);
+  CHECK(nlohmann::json::parse(d.out)["error"]["code"] == "SP200");
+  d = run({"check", (folder() / "none.json").string(), "--json"});
+  CHECK(d.code == 2);
+  CHECK(nlohmann::json::parse(d.out)["error"]["code"] == "SP204");
+  CHECK(d.err.find("none.json") != std::string::npos);
+  write("bad.json", "{\n  \"sequential\": \"seq.txt\",\n  \"mehs\": {}\n}");
+  d = run({"check", (folder() / "bad.json").string(), "--json"});
+  CHECK(d.code == 2);
+  CHECK(nlohmann::json::parse(d.out)["error"]["line"] == 3);
+  d = run({"check", (folder() / "bad.json").string()});
+  CHECK(d.out.empty());
+  CHECK(d.err.find("did you mean \"mesh\"?") != std::string::npos);
+  CHECK(d.err.find("3 |   \"mehs\": {}") != std::string::npos);
+}
+
+TEST_CASE("help and version succeed") {
+  CHECK(run({"--help"}).code == 0);
+  CHECK(run({"check", "--help"}).code == 0);
+  Done d = run({"--version"});
+  CHECK(d.code == 0);
+  CHECK(d.out.rfind("shardproof ", 0) == 0);
+}
+
+TEST_CASE("report files") {
+  auto at = [](const char* name) { return (folder() / name).string(); };
+  run({"check", manifest("wrong"), "--sarif", at("r.sarif"), "--junit", at("r.xml"), "--html", at("r.html"), "--dot", at("r.dot"), "--relation-out", at("r.toml")});
+  CHECK(read(at("r.sarif")).find("\"2.1.0\"") != std::string::npos);
+  CHECK(read(at("r.xml")).find("<testsuites>") != std::string::npos);
+  CHECK(read(at("r.html")).find("REFUTED") != std::string::npos);
+  CHECK(read(at("r.dot")).find("digraph") != std::string::npos);
+  CHECK(read(at("r.toml")).find("\"x\" = \"Replicate\"") != std::string::npos);
+}
