@@ -44,7 +44,8 @@ lint: setup
 	@$(PY) -m mypy
 
 docs: setup
-	@$(PY) tools/build_docs.py
+	@$(PY) -m pip install -q "mkdocs>=1.5"
+	@$(PY) -m mkdocs build -q -d build/site
 
 .PHONY: build-folder
 build-folder:
