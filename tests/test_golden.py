@@ -33,16 +33,39 @@ def check(binary: pathlib.Path, manifest: pathlib.Path, *options: object) -> tup
     return verdict, answer, done.stderr
 
 
+def known_failures() -> dict[str, str]:
+    """Name -> reason, from known_failures.txt: what the prover or the falsifier cannot do yet. Nothing that is wrong may stand there."""
+    lines = (GOLDEN / "known_failures.txt").read_text(encoding="utf-8").splitlines()
+    return {
+        name.strip(): reason.strip()
+        for name, _, reason in (line.partition(":") for line in lines if line and not line.startswith("#"))
+    }
+
+
+KNOWN = known_failures()
+
+
 def test_there_are_cases() -> None:
     assert len(CASES) > 100
+    assert set(KNOWN) <= set(CASES), "known_failures.txt names cases that do not exist"
+
+
+def test_the_checker_is_built(checker: pathlib.Path | None) -> None:
+    if checker is None:
+        pytest.skip("this build has no shardproof-check: certificates are not re-checked")
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_pair(name: str, binary: pathlib.Path, checker: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_pair(name: str, binary: pathlib.Path, checker: pathlib.Path | None, tmp_path: pathlib.Path) -> None:
     folder = GOLDEN / name
     expected = json.loads((folder / "expected.json").read_text())
     certificate, witness = tmp_path / "certificate", tmp_path / "witness"
     verdict, answer, messages = check(binary, folder, "--certificate", certificate, "--witness", witness)
+    assert (verdict, expected["verdict"]) not in (("PROVED", "REFUTED"), ("REFUTED", "PROVED")), (
+        f"{expected['why']}\n{json.dumps(answer, indent=1)}"
+    )
+    if name in KNOWN and verdict == "UNKNOWN":
+        pytest.xfail(KNOWN[name])
     assert verdict in [expected["verdict"], *expected.get("accept", [])], (
         f"{expected['why']}\n{json.dumps(answer, indent=1)}"
     )
@@ -58,7 +81,7 @@ def test_pair(name: str, binary: pathlib.Path, checker: pathlib.Path, tmp_path: 
             assert word in text, f"{word!r} is not in the answer"
         if "warnings" in expected:
             assert len(answer["warnings"]) >= expected["warnings"], answer["warnings"]
-    if verdict == "PROVED":
+    if verdict == "PROVED" and checker is not None:
         done = run(checker, certificate, "--manifest", folder)
         assert done.returncode == 0, f"the checker rejects the certificate: {done.stdout}{done.stderr}"
     if verdict == "REFUTED":
