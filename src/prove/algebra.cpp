@@ -589,7 +589,11 @@ Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
       ++i;
       ++j;
       if (t.coef.is_zero()) {
-        for (Term& g : scale({std::move(t)}, 0)) guards.push_back(std::move(g));
+        Term g{0, {}};
+        for (Factor& f : t.f) {
+          if (!known(Term{1, {f}}, ctx).finite) g.f.push_back(std::move(f));
+        }
+        if (!g.f.empty()) guards.push_back(std::move(g));
         continue;
       }
     } else {
@@ -624,8 +628,15 @@ Poly Algebra::sum(std::vector<Poly> parts, const Ext& ctx) {
 }
 
 Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
-  if (auto c = as_constant(a)) return scale(b, *c);
-  if (auto c = as_constant(b)) return scale(a, *c);
+  for (const Poly* p : {&a, &b}) {
+    const auto c = as_constant(*p);
+    if (!c) continue;
+    const Poly& other = p == &a ? b : a;
+    if (!c->is_zero()) return scale(other, *c);
+    Poly guards;
+    for (const Term& t : other) guards = add(std::move(guards), make_term(Term{0, t.f}, ctx), ctx);
+    return guards;
+  }
   auto product = [&](const Term& x, const Term& y) {
     Term t{x.coef * y.coef, x.f};
     t.f.insert(t.f.end(), y.f.begin(), y.f.end());
@@ -677,7 +688,8 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators) {
         if (first || e < least) least = e;
         first = false;
       }
-      if (least.positive() || (clear_denominators && least.negative() && least.is_integer())) content.push_back(Factor{f.node, least, f.map});
+      const bool clears = clear_denominators || nodes_[f.node].dims.empty();   // a scalar never hides a part that others share
+      if (least.positive() || (clears && least.negative() && least.is_integer())) content.push_back(Factor{f.node, least, f.map});
     }
   }
   Poly q = p;

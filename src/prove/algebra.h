@@ -140,6 +140,7 @@ class Algebra {
   Poly exp(const Poly& a, const Ext& ctx);
   Poly log(const Poly& a, const Ext& ctx);
   Poly extreme(ir::Fn fn, const std::vector<Poly>& args, const Ext& ctx);
+  void roll_extremes(std::vector<Poly>& parts, const Ext& ctx);
   Poly int_divide(ir::Fn fn, const Poly& a, const Poly& b, const Ext& ctx);
   Poly make_fn(ir::Fn fn, std::vector<Poly> args, const Ext& ctx, ir::DType from, ir::DType to);
   Known compute_known(const Node& n, int depth = 0) const;
@@ -154,6 +155,7 @@ class Algebra {
   // Classes of dimensions: union-find; steps of mixed rows have classes of their own.
   std::vector<uint32_t> class_parent_;
   std::unordered_map<uint64_t, uint32_t> step_class_;
+  std::unordered_map<uint64_t, int64_t> steps_;    // (node, row) -> step in which mixed rows walk it
   uint32_t class_of(Nid id, size_t dim);
   uint32_t class_root(uint32_t c);
   void class_join(uint32_t a, uint32_t b);

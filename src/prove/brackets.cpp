@@ -298,6 +298,40 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
   if (n.kind != Kind::Take || n.inner[0].size() != 1) return same;
   bool rewritten = false;
   Poly e = under(arg_at(n, f, 1, ctx), guards, ctx, rewritten);
+  // A clamp that the guards make idle.
+  {
+    Poly clear;
+    bool any = false;
+    for (const Term& u : e) {
+      if (u.f.size() == 1 && u.f[0].exp.is_one() && nodes_[u.f[0].node].kind == Kind::Fn && nodes_[u.f[0].node].fn == ir::Fn::Max) {
+        const Node clamp = nodes_[u.f[0].node];
+        std::vector<Poly> parts;
+        for (size_t a = 0; a < clamp.args.size(); ++a) parts.push_back(arg_at(clamp, u.f[0], a, ctx));
+        const size_t before = parts.size();
+        for (size_t a = 0; a < parts.size() && parts.size() > 1;) {
+          bool idle = false;
+          for (size_t b = 0; b < parts.size() && !idle; ++b) {
+            idle = a != b && range_by_cases(add(parts[b], scale(parts[a], -1), ctx), ctx, guards).first >= 0;
+          }
+          if (idle) {
+            parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(a));
+          } else {
+            ++a;
+          }
+        }
+        if (parts.size() < before) {
+          any = true;
+          clear = add(std::move(clear), scale(parts.size() == 1 ? parts[0] : extreme(ir::Fn::Max, parts, ctx), u.coef), ctx);
+          continue;
+        }
+      }
+      clear = add(std::move(clear), {u}, ctx);
+    }
+    if (any) {
+      e = std::move(clear);
+      rewritten = true;
+    }
+  }
   // e = +-(guard's form) + affine, and the guard says that its form is lo.
   for (const Factor& g : guards) {
     const int64_t lo = nodes_[g.node].lo, hi = nodes_[g.node].hi;

@@ -165,6 +165,36 @@ class Canonicalizer {
         if (q > 0 && g % q == 0 && g / q > 1 && (digit[k] == 0 || g / q < digit[k])) digit[k] = g / q;
       }
     }
+    // A dimension that was walked in steps before is walked in these again, also where only a constant (or a multiple of the step) is left:
+    // one head of several, one block of a packed weight.
+    std::vector<int64_t> hint(rows_.size(), 0);
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const RowRef& r = rows_[i];
+      if (r.extent == kUnbounded || r.has_inner || !has_bound(r)) continue;
+      const uint64_t key = (static_cast<uint64_t>(spec_.args[r.arg][r.term].f[r.factor].node) << 16) ^ static_cast<uint64_t>(r.row);
+      const auto it = a_.steps_.find(key);
+      if (it != a_.steps_.end() && it->second < r.extent && (step[i] == 0 || step[i] % it->second == 0)) {
+        // The bound part must fit into the step from where it starts.
+        int64_t low = r.coefs[r.width - 1], high = low;
+        bool positive = true;
+        for (int k = 0; k < bound_; ++k) {
+          const int64_t q = bound_coef(r, k);
+          positive &= q >= 0;
+          low += q * spec_.box[2 * k];
+          high += q == 0 ? 0 : q * (spec_.box[2 * k + 1] - 1);
+        }
+        if (positive && floor_div(low, it->second) == floor_div(high, it->second)) {
+          hint[i] = it->second;
+          step[i] = it->second;
+          for (int k = 0; k < bound_; ++k) {
+            const int64_t q = bound_coef(r, k);
+            if (q > 0 && step[i] % q == 0 && step[i] / q > 1 && (digit[k] == 0 || step[i] / q < digit[k])) digit[k] = step[i] / q;
+          }
+        }
+      } else if (step[i] > 1) {
+        a_.steps_[key] = step[i];
+      }
+    }
     // No free part anywhere, but constants that do not agree: the variable's own range is the digit (one head of several on each side).
     for (int k = 0; k < bound_; ++k) {
       if (digit[k] != 0) continue;

@@ -16,6 +16,7 @@ struct Prover::Impl {
   Limits limits;
   Evaluator eval;
   std::string reason, detail;
+  bool started = false;
 
   Impl(const link::Problem& p, Limits l) : problem(p), limits(l), eval(p, l) {
     if (l.seconds > 0) eval.deadline = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count() + l.seconds;
@@ -51,6 +52,13 @@ Prover::Answer Prover::equal(ir::NodeId x, ir::NodeId y) {
   m.reason.clear();
   m.detail.clear();
   try {
+    // The sequential program first: the forms in which it walks its dimensions are those in which the ranks' pieces are recognised.
+    if (!m.started) {
+      m.started = true;
+      for (const link::Output& o : m.problem.outputs) {
+        if (o.sequential != ir::kNoNode && o.checked) m.eval.value(o.sequential);
+      }
+    }
     const Value a = m.eval.value(x);
     const Value b = m.eval.value(y);
     std::string difference;

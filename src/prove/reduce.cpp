@@ -54,7 +54,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound) {
   if (t.coef.is_zero()) {
     // A guard stays a guard: undefined wherever one summand is. Kept as it stands only if it does not use the bound variables.
     for (const Factor& f : t.f) {
-      if (depends(f, width, free)) throw Overflow("sum over possibly undefined terms");
+      if (depends(f, width, free)) throw Overflow("sum over possibly undefined terms: 0 * " + str(Poly{Term{1, {f}}}));
     }
   }
   // A bound variable of extent 1 is 0: drop it.
@@ -73,6 +73,34 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound) {
     Poly out;
     for (const Term& u : p) out = add(std::move(out), reduce_term(u, smaller, bound - 1), outer);
     return out;
+  }
+  // Two bound variables that are digits of one number everywhere are that number.
+  for (int k = 0; k < bound; ++k) {
+    for (int j = 0; j < bound; ++j) {
+      if (j == k || ctx[free + k] == kUnbounded) continue;
+      const int64_t n = ctx[free + k];
+      bool digits = true, any = false;
+      for (const Factor& f : t.f) {
+        for (size_t at = 0; digits && at < f.map.size(); at += width) {
+          digits = f.map[at + free + j] == n * f.map[at + free + k];
+          any |= f.map[at + free + k] != 0;
+        }
+      }
+      if (!digits || !any) continue;
+      Ext merged = ctx;
+      merged[free + k] = mul_checked(n, ctx[free + j]);
+      merged.erase(merged.begin() + static_cast<std::ptrdiff_t>(free + j));
+      Term u{t.coef, {}};
+      for (const Factor& f : t.f) {
+        Factor g{f.node, f.exp, {}};
+        for (size_t at = 0; at < f.map.size(); ++at) {
+          if (at % width != free + j) g.map.push_back(f.map[at]);
+        }
+        u.f.push_back(std::move(g));
+      }
+      std::sort(u.f.begin(), u.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+      return reduce_term(u, merged, bound - 1);
+    }
   }
   // Brackets of an affine form in one bound variable only cut its range (L-14).
   for (size_t i = 0; i < t.f.size(); ++i) {
@@ -223,12 +251,32 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound) {
       body.f.push_back(std::move(h));
     }
     int count = static_cast<int>(vars.size());
-    // A sum of a sum is one sum (L-16).
-    while (body.f.size() == 1 && body.f[0].exp.is_one() && nodes_[body.f[0].node].kind == Kind::Red && nodes_[body.f[0].node].fn == ir::Fn::Add) {
-      auto [opened, wider] = open_red(body.f[0], ext);
-      count += static_cast<int>(wider.size() - ext.size());
-      ext = std::move(wider);
+    // A sum of a sum is one sum (L-16), also under brackets.
+    while (true) {
+      size_t at = body.f.size();
+      bool alone = true;
+      for (size_t i = 0; i < body.f.size(); ++i) {
+        if (nodes_[body.f[i].node].kind == Kind::Bracket) continue;
+        alone &= at == body.f.size();
+        at = i;
+      }
+      if (!alone || at == body.f.size() || !body.f[at].exp.is_one() || nodes_[body.f[at].node].kind != Kind::Red || nodes_[body.f[at].node].fn != ir::Fn::Add) break;
+      auto [opened, wider] = open_red(body.f[at], ext);
+      const size_t more = wider.size() - ext.size(), w = ext.size() + 1;
+      count += static_cast<int>(more);
       opened.coef = opened.coef * body.coef;
+      for (size_t i = 0; i < body.f.size(); ++i) {
+        if (i == at) continue;
+        Factor g{body.f[i].node, body.f[i].exp, {}};
+        for (size_t r = 0; r < body.f[i].map.size() / w; ++r) {
+          const auto row = body.f[i].map.begin() + static_cast<std::ptrdiff_t>(r * w);
+          g.map.insert(g.map.end(), row, row + static_cast<std::ptrdiff_t>(w) - 1);
+          g.map.insert(g.map.end(), more, 0);
+          g.map.push_back(row[static_cast<std::ptrdiff_t>(w) - 1]);
+        }
+        opened.f.push_back(std::move(g));
+      }
+      ext = std::move(wider);
       body = std::move(opened);
     }
     std::sort(body.f.begin(), body.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
@@ -419,6 +467,37 @@ Poly Algebra::reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound
   Poly body = subst(inside, s, ext);
   int count = static_cast<int>(keep.size());
   if (count == 0) return add(scale(std::move(body), c), outside, outer);
+  // Two bound variables that are digits of one number everywhere are that number.
+  for (int k = 0; k < count; ++k) {
+    for (int j = 0; j < count; ++j) {
+      if (j == k) continue;
+      const int64_t n = ext[free + k];
+      const size_t w = ext.size() + 1;
+      bool digits = true, any = false;
+      for (const Term& t : body) {
+        for (const Factor& f : t.f) {
+          for (size_t at = 0; digits && at < f.map.size(); at += w) {
+            digits = f.map[at + free + j] == n * f.map[at + free + k];
+            any |= f.map[at + free + k] != 0;
+          }
+        }
+      }
+      if (!digits || !any) continue;
+      Ext fewer = ext;
+      fewer[free + k] = mul_checked(n, ext[free + j]);
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(free + j));
+      for (Term& t : body) {
+        for (Factor& f : t.f) {
+          std::vector<int64_t> map;
+          for (size_t at = 0; at < f.map.size(); ++at) {
+            if (at % w != free + j) map.push_back(f.map[at]);
+          }
+          f.map = std::move(map);
+        }
+      }
+      return add(scale(reduce_extreme(fn, simplify(body, fewer), fewer, count - 1), c), outside, outer);
+    }
+  }
   // max of max is one max.
   if (fn == ir::Fn::Max && body.size() == 1 && body[0].coef.is_one() && body[0].f.size() == 1 && body[0].f[0].exp.is_one() &&
       nodes_[body[0].f[0].node].kind == Kind::Red && nodes_[body[0].f[0].node].fn == ir::Fn::Max) {
@@ -453,6 +532,85 @@ Poly Algebra::reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound
   n.args.push_back(std::move(body));
   Term red{c, {intern(std::move(n), outer)}};
   return add({std::move(red)}, outside, outer);
+}
+
+// Elements of one node at neighbouring constant places, or ranges of them: the maximum over the whole range (L-34).
+void Algebra::roll_extremes(std::vector<Poly>& parts, const Ext& ctx) {
+  struct Range {
+    size_t part;
+    Factor at;         // the factor, with 0 for the constant of its row
+    size_t row;
+    int64_t lo, hi;
+    Rat coef = 1;
+  };
+  const size_t w = ctx.size() + 1;
+  bool again = true;
+  while (again && parts.size() > 1) {
+    again = false;
+    std::vector<Range> all;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const Poly& p = parts[i];
+      if (p.size() != 1 || p[0].f.size() != 1 || !p[0].f[0].exp.is_one() || !p[0].coef.positive()) continue;
+      const Factor f = p[0].f[0];
+      const Node& n = nodes_[f.node];
+      if (n.kind == Kind::Red && n.fn == ir::Fn::Max) {
+        if (n.num_bound() != 1 || n.args[0].size() != 1 || !n.args[0][0].coef.is_one() || n.args[0][0].f.size() != 1 || !n.args[0][0].f[0].exp.is_one()) continue;
+        const Factor g = n.args[0][0].f[0];
+        const size_t own = n.dims.size(), gw = own + 2;
+        size_t row = 0, hits = 0;
+        bool alone = true;
+        for (size_t r = 0; r < g.map.size() / gw; ++r) {
+          if (g.map[r * gw + own] == 0) continue;
+          ++hits;
+          row = r;
+          alone &= g.map[r * gw + own] == 1;
+          for (size_t v = 0; v < own; ++v) alone &= g.map[r * gw + v] == 0;
+        }
+        if (hits != 1 || !alone) continue;
+        Factor at{g.node, 1, std::vector<int64_t>(g.map.size() / gw * w, 0)};
+        for (size_t r = 0; r < g.map.size() / gw; ++r) {
+          if (r == row) continue;
+          at.map[r * w + w - 1] = g.map[r * gw + gw - 1];
+          for (size_t v = 0; v < own; ++v) {
+            for (size_t k = 0; k < w; ++k) at.map[r * w + k] += g.map[r * gw + v] * f.map[v * w + k];
+          }
+        }
+        const int64_t c = g.map[row * gw + gw - 1];
+        all.push_back({i, std::move(at), row, c + n.box[0], c + n.box[1], p[0].coef});
+        continue;
+      }
+      for (size_t r = 0; r < n.dims.size(); ++r) {
+        bool fixed = n.dims[r] > 1;
+        for (size_t k = 0; k + 1 < w; ++k) fixed &= f.map[r * w + k] == 0;
+        if (!fixed) continue;
+        Factor at = f;
+        const int64_t c = at.map[r * w + w - 1];
+        at.map[r * w + w - 1] = 0;
+        all.push_back({i, std::move(at), r, c, c + 1, p[0].coef});
+      }
+    }
+    for (size_t i = 0; i < all.size() && !again; ++i) {
+      for (size_t j = 0; j < all.size() && !again; ++j) {
+        const Range &x = all[i], &y = all[j];
+        if (x.part == y.part || x.row != y.row || !(x.at == y.at) || !(x.coef == y.coef) || x.hi < y.lo || x.lo > y.lo) continue;
+        const int64_t hi = std::max(x.hi, y.hi);
+        Factor whole{x.at.node, 1, {}};
+        for (size_t r = 0; r < x.at.map.size() / w; ++r) {
+          for (size_t k = 0; k + 1 < w; ++k) whole.map.push_back(x.at.map[r * w + k]);
+          whole.map.push_back(r == x.row ? 1 : 0);
+          whole.map.push_back(r == x.row ? x.lo : x.at.map[r * w + w - 1]);
+        }
+        Ext ext = ctx;
+        ext.push_back(hi - x.lo);
+        const size_t low = std::min(x.part, y.part), high = std::max(x.part, y.part);
+        const Rat coef = x.coef;
+        parts[low] = scale(reduce_extreme(ir::Fn::Max, {Term{1, {std::move(whole)}}}, ext, 1), coef);
+        parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(high));
+        ++applications;
+        again = true;
+      }
+    }
+  }
 }
 
 // max(a, b, ...) of polys: nested ones flattened, common finite part taken out, pieces of one range joined (L-18).
@@ -498,6 +656,7 @@ Poly Algebra::extreme(ir::Fn fn, const std::vector<Poly>& args, const Ext& ctx) 
   if (parts.size() > 1) {
     std::erase_if(parts, [&](const Poly& p) { return p.size() == 1 && p[0].f.size() == 1 && nodes_[p[0].f[0].node].kind == Kind::Inf && p[0].coef.negative(); });
   }
+  roll_extremes(parts, ctx);
   bool joined = true;
   while (joined && parts.size() > 1) {
     joined = false;
@@ -688,6 +847,21 @@ std::optional<Poly> Algebra::roll_sums(const Term& common, const Factor& x, cons
       body.f.push_back(std::move(f));
     }
     if (!same || !differ) continue;
+    // Only neighbours: pieces may come in any order, and a pair that skips one would not meet the rest.
+    bool adjacent = false;
+    for (const Factor& f : body.f) {
+      const size_t nw = w + 1;
+      for (size_t d = 0; d < f.map.size() / nw; ++d) {
+        const int64_t step = std::abs(f.map[d * nw + m + bound]);
+        if (step == 0) continue;
+        int64_t top = 1;
+        for (int k = 0; k < bound; ++k) {
+          if (f.map[d * nw + m + k] != 0) top = std::max(top, mul_checked(std::abs(f.map[d * nw + m + k]), ex[m + k]));
+        }
+        adjacent |= step == top;
+      }
+    }
+    if (!adjacent) return std::nullopt;
     Ext ext = ex;
     ext.push_back(2);
     ++applications;
@@ -720,6 +894,11 @@ std::optional<Poly> Algebra::roll_pair(const Term& common, const std::vector<Fac
     body.f.push_back(std::move(f));
   }
   if (!differ) return std::nullopt;
+  bool adjacent = false;
+  for (const Factor& f : body.f) {
+    for (size_t d = 0; d < f.map.size() / (w + 1); ++d) adjacent |= std::abs(f.map[d * (w + 1) + w - 1]) == 1;
+  }
+  if (!adjacent) return std::nullopt;
   Ext ext = ctx;
   ext.push_back(2);
   ++applications;
