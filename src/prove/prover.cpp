@@ -2,6 +2,7 @@
 // The prover: normal forms of both sides of a goal, compared on common cells.
 #include "prove/prover.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -89,6 +90,30 @@ std::string Prover::describe(ir::NodeId x) {
     }
     out += ": " + impl_->eval.algebra.str(c.poly) + "} ";
     if (out.size() > 2000) return out + "...";
+  }
+  return out;
+}
+
+// Walks down two nodes while they have the same form, to the first place where they differ.
+std::string Prover::contrast(uint32_t x, uint32_t y, int depth) const {
+  const Algebra& a = impl_->eval.algebra;
+  const Node &n = a.node(x), &m = a.node(y);
+  std::string out = dump(x, x + 1) + dump(y, y + 1);
+  if (depth == 0 || n.kind != m.kind || n.fn != m.fn || n.args.size() != m.args.size()) return out;
+  for (size_t k = 0; k < n.args.size(); ++k) {
+    if (n.args[k].size() != m.args[k].size()) return out;
+    for (size_t t = 0; t < n.args[k].size(); ++t) {
+      const Term &p = n.args[k][t], &q = m.args[k][t];
+      if (p.f.size() != q.f.size()) return out;
+      std::vector<uint32_t> left, right;
+      for (const Factor& f : p.f) left.push_back(f.node);
+      for (const Factor& f : q.f) {
+        const auto it = std::find(left.begin(), left.end(), f.node);
+        if (it != left.end()) left.erase(it); else right.push_back(f.node);
+      }
+      if (left.size() == 1 && right.size() == 1) return out + contrast(left[0], right[0], depth - 1);
+      if (!left.empty()) return out;
+    }
   }
   return out;
 }

@@ -30,6 +30,7 @@ class Prover {
   // The normal form of a node, for tests and debugging.
   std::string describe(ir::NodeId x);
   std::string dump(uint32_t first, uint32_t last) const;
+  std::string contrast(uint32_t x, uint32_t y, int depth) const;
 
   // Why the last call did not succeed: "missing-lemma", "unsupported-operator", "budget" and words for a person.
   const std::string& reason() const;
