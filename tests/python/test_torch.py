@@ -267,6 +267,45 @@ def test_models_that_do_not_belong_together() -> None:
         sp.capture_pair(Net, None, {"dp": 2}, BATCH, distributed_model=Wider)
 
 
+class Staged(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleDict({str(i): nn.Linear(6, 6) for i in range(4)})
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers.values():
+            x = torch.tanh(layer(x))
+        return x
+
+
+def own_stage(module: nn.Module) -> None:
+    for index in range(4):
+        if index // 2 != dist.get_rank():
+            del module.layers[str(index)]
+
+
+@pytest.mark.parametrize("kind", ["ScheduleGPipe", "Schedule1F1B"])
+def test_pipeline_schedules(kind: str) -> None:
+    import shardproof.torch.pipelining as pp
+
+    def schedule(module: nn.Module) -> Any:
+        import torch.distributed.pipelining as pipelining
+
+        example = torch.empty(2, 6, requires_grad=True)
+        stage = pipelining.PipelineStage(
+            module, dist.get_rank(), 2, torch.device("cpu"), input_args=(example,), output_args=(example,)
+        )
+        return getattr(pipelining, kind)(stage, 4, loss_fn=F.mse_loss)
+
+    inputs = (torch.zeros(8, 6), torch.zeros(8, 6))
+    capture = pp.capture(Staged, own_stage, schedule, stages=2, inputs=inputs, loss_fn=F.mse_loss)
+    manifest = capture.manifest.to_dict()
+    assert manifest["inputs"]["layers_0_weight"] == "On(0)@pp"
+    assert manifest["outputs"]["loss"]["dist"] == [None, "loss"]
+    assert "_c10d_functional.isend" in capture.ranks[0].graph
+    assert differing(capture) == set()
+
+
 @pytest.mark.parametrize("form", ["fx", "json"])
 def test_verify(binary: pathlib.Path, tmp_path: pathlib.Path, form: str) -> None:
     report = sp.verify(Net, tensor_parallel, {"tp": 2}, BATCH, form=form, save=tmp_path / "bundle")

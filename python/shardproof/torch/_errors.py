@@ -65,7 +65,8 @@ def explain(error: BaseException, what: str) -> CaptureError:
         return error
     text = f"{type(error).__name__}: {error}"
     advice = next((a for pattern, a in _ADVICE if re.search(pattern, text, re.IGNORECASE)), "")
-    lines = [f"{what} could not be captured: {text.strip().splitlines()[0][:500]}"]
+    first = next((line for line in text.splitlines() if line.strip() and not re.fullmatch(r"\w+:\s*", line)), text)
+    lines = [f"{what} could not be captured: {first.strip()[:500]}"]
     if where := user_line(error):
         lines.append(f"  at {where}")
     if advice:

@@ -59,7 +59,7 @@ class Options:
     """What `verify` and its relatives take beside the model; see there."""
 
     step: Callable[..., Any] | None = None
-    backward: bool | None = None
+    backward: bool | str | None = None
     optimizer: Optimizer | None = None
     after_backward: Callable[[torch.nn.Module], None] | None = None
     build: str = "meta"  # or "cpu"
@@ -98,7 +98,7 @@ def make(
     names = list(
         options.input_names or argument_names(step if options.step else module.forward, args, 1 if options.step else 0)
     )
-    args = _local_arguments(args, names, placements or {}, mesh, rank)
+    args, names = _local_arguments(args, names, placements or {}, mesh, rank)
     traced = Tracer(
         module,
         step,
@@ -138,24 +138,22 @@ def make(
 
 def _local_arguments(
     args: Sequence[Any], names: Sequence[str], placements: Mapping[str, Any], mesh: Mesh, rank: int | None
-) -> list[Any]:
+) -> tuple[list[Any], list[str]]:
+    """The rank's parts of the arguments, and the names of those that it has; None stands for one that it lacks."""
     import torch.utils._pytree as pytree
 
     leaves, tree = pytree.tree_flatten(list(args))
     names_left = iter(names)
-    out = []
+    out, kept = [], []
     for leaf in leaves:
         if isinstance(leaf, torch.Tensor):
             name = next(names_left)
             if rank is not None:
-                part = local_part(leaf, placements.get(name, "Replicate"), mesh, rank)
-                if part is None:
-                    raise CaptureError(
-                        f"rank {rank} holds nothing of the input {name}: give such inputs by a step of their own"
-                    )
-                leaf = part
+                leaf = local_part(leaf, placements.get(name, "Replicate"), mesh, rank)
+            if leaf is not None:
+                kept.append(name)
         out.append(leaf)
-    return pytree.tree_unflatten(out, tree)
+    return pytree.tree_unflatten(out, tree), kept
 
 
 def _renamer(mesh: Mesh, rank: int, groups: dict[str, Any]) -> Callable[[str], str]:

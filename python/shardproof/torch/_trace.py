@@ -125,10 +125,9 @@ class Tracer:
         args: Sequence[Any],
         *,
         argument_names: Sequence[str],
-        backward: bool | None = None,
+        backward: bool | str | None = None,
         optimizer: Optimizer | None = None,
         after_backward: Callable[[torch.nn.Module], None] | None = None,
-        trainable_inputs: bool = False,
     ) -> None:
         self.module, self.step, self.args = module, step, list(args)
         self.backward, self.optimizer, self.after_backward = backward, optimizer, after_backward
@@ -162,7 +161,6 @@ class Tracer:
                     Input(self.namer(name), "input", name, leaf._spec if is_dtensor(leaf) else None),
                     local(leaf.detach()),
                 )
-        self._trainable_inputs = trainable_inputs
 
     def _add(self, entry: Input, tensor: torch.Tensor) -> None:
         entry.shape = tuple(tensor.shape)
@@ -253,13 +251,14 @@ class Tracer:
         ):
             result = self.step(self.module, *args)
             loss = self._loss(result)
-            if loss is not None:
+            if loss is not None and self.backward != "in_step":
                 loss.backward()
-                if self.after_backward is not None:
-                    self.after_backward(self.module)
+            trained = loss is not None or self.backward == "in_step"
+            if trained and self.after_backward is not None:
+                self.after_backward(self.module)
             self._results(result, loss, results)
-            gradients = [(n, values[n]) for n, p in self._parameters if p.requires_grad] if loss is not None else []
-            if self.optimizer is not None and loss is not None:
+            gradients = [(n, values[n]) for n, p in self._parameters if p.requires_grad] if trained else []
+            if self.optimizer is not None and trained:
                 self._update(values, states)
                 for fqn, _ in self._parameters:
                     self._emit(results, values[fqn].detach(), Output("", "updated", names[fqn], fqn, fqn))
@@ -281,6 +280,8 @@ class Tracer:
 
     def _loss(self, result: Any) -> torch.Tensor | None:
         first = pytree.tree_leaves(result)[0] if pytree.tree_leaves(result) else None
+        if self.backward == "in_step":  # the step has called backward; only what it returns is left to name
+            return first if isinstance(first, torch.Tensor) and first.dim() == 0 else None
         scalar = isinstance(first, torch.Tensor) and first.dim() == 0 and first.requires_grad
         if self.backward is False or (self.backward is None and not scalar):
             return None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -29,7 +30,7 @@ def capture(
     args: Sequence[Any],
     *,
     step: Callable[..., Any] | None = None,
-    backward: bool | None = None,
+    backward: bool | str | None = None,
     optimizer: Optimizer | None = None,
     build: str = "meta",
     form: str = "fx",
@@ -52,7 +53,7 @@ def capture_ranks(
     ranks: Sequence[int] | None = None,
     input_placements: Mapping[str, Any] | None = None,
     step: Callable[..., Any] | None = None,
-    backward: bool | None = None,
+    backward: bool | str | None = None,
     optimizer: Optimizer | None = None,
     after_backward: Callable[[torch.nn.Module], None] | None = None,
     build: str = "meta",
@@ -83,21 +84,27 @@ def capture_pair(
     placements: Mapping[str, Any] | None = None,
     expect: Mapping[str, Any] | None = None,
     facts: Sequence[str] = (),
-    backward: bool | None = None,
+    backward: bool | str | None = None,
     optimizer: Optimizer | None = None,
     distributed_optimizer: Optimizer | None = None,
     after_backward: Callable[[torch.nn.Module], None] | None = None,
     build: str = "meta",
     form: str = "fx",
+    distributed_backward: bool | str | None = None,
     processes: int | None = None,
 ) -> Capture:
     """Captures the one-device program and every rank's, and relates them; see `verify` for the arguments."""
     layout = Mesh.of(mesh)
     options = Options(step, backward, optimizer, None, build, form)
-    dist_options = Options(
-        distributed_step or step, backward, distributed_optimizer or optimizer, after_backward, build, form
+    dist_options = dataclasses.replace(
+        options,
+        step=distributed_step or step,
+        backward=backward if distributed_backward is None else distributed_backward,
+        optimizer=distributed_optimizer or optimizer,
+        after_backward=after_backward,
     )
     cut = _input_placements(model, args, options, layout, input_placements)
+    dist_options.input_names = options.input_names
     jobs = [("the one-device program", lambda: _one(model, None, args, options, None, Mesh(()), {}))]
     jobs += _rank_jobs(distributed_model or model, parallelize, layout, args, dist_options, cut, None)
     sequential, *ranks = run_forked(jobs, processes)
@@ -144,6 +151,7 @@ def verify(
     distributed_step  where the ranks' step differs, e.g. it divides by the number of ranks or reduces gradients
     input_placements  argument name -> placement; by default the batch is cut on dimension 0 over the data-parallel axes
     placements        pattern of parameter names -> placement, where the framework does not say it, or to override it
+    distributed_backward  "in_step": the ranks' step calls backward itself, as a pipeline schedule does
     expect            pattern of output names or labels -> placement
     facts             e.g. ["mask in [0, 2)"]; ranges of token ids and labels are found by themselves
     optimizer         optimizer(module) -> torch.optim.Optimizer: its step is captured, and updated parameters are checked
