@@ -166,7 +166,7 @@ class Composer:
         present = [v for v in held if v is not None]
         on = self._on([v is not None for v in held], value.fqn)
         if value.kind == "input":
-            return _join(on, self.input_placements.get(value.fqn, "Replicate"))
+            return self.input_placements.get(value.fqn, "Replicate")
         stated = {str(v.placement) for v in present if v.placement is not None}
         if len(stated) > 1:
             raise CaptureError(f"the ranks place {value.fqn} differently: {sorted(stated)}")

@@ -181,7 +181,8 @@ def _as_view(
     x: torch.Tensor, size: Sequence[int], stride: Sequence[int], offset: int | None = None
 ) -> torch.Tensor | None:
     """as_strided speaks of memory; where it only cuts off and reshapes a contiguous tensor (FSDP2 does that), it is a slice and a view."""
-    count, expected = 1, []
+    count = 1
+    expected: list[int] = []
     for n in reversed(size):
         expected.insert(0, count)
         count *= n
