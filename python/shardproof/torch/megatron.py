@@ -150,6 +150,7 @@ def capture(
     batch: tuple[int, int] = (2, 16),
     gated: bool | None = None,
     finalize_gradients: bool = True,
+    vocab_size: int | None = None,
     inputs: tuple[torch.Tensor, ...] | None = None,
     **options: Any,
 ) -> Capture:
@@ -167,6 +168,9 @@ def capture(
     packed = (
         {"*.linear_fc1.weight": "Shard(0, blocks=2)@tp", "*.linear_fc1.bias": "Shard(0, blocks=2)@tp"} if gated else {}
     )
+    facts = list(options.pop("facts", ()))
+    if vocab_size is not None and inputs is None:
+        facts += [f"labels in [0, {vocab_size})"]
     return capture_pair(
         _build(provider, 1),
         None,
@@ -176,6 +180,7 @@ def capture(
         step=options.pop("step", step),
         after_backward=options.pop("after_backward", finalize if finalize_gradients else None),
         placements={**packed, **dict(options.pop("placements", None) or {})},
+        facts=facts,
         build="cpu",
         **options,
     )
@@ -186,6 +191,7 @@ def verify(provider: Provider, *, tp: int, check: Mapping[str, Any] | None = Non
 
     provider            provider(tp) -> GPTModel or the like, built with cpu_config(tensor_model_parallel_size=tp, ...)
     batch               (rows, length)
+    vocab_size          labels are below it: its parallel cross entropy masks what is outside, so the program itself does not say so
     gated               the MLP is gated (SwiGLU): linear_fc1 is packed
     finalize_gradients  reduce gradients of norms and the like as Megatron's finalize_model_grads does
     inputs, step        other inputs than (input_ids, position_ids, labels), and the step that takes them
