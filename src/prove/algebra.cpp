@@ -244,14 +244,15 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
   n.nonzero |= k.nonzero;
   n.lo = std::max(n.lo, k.lo);
   n.hi = std::min(n.hi, k.hi);
-  if (depth <= 2) known_.emplace(std::move(key), n);
+  known_.emplace(std::move(key), n);
   return n;
 }
 
 Known Algebra::known(const Term& t, const Ext& ctx, int depth) const {
   Known k;
   k.finite = k.no_pos_inf = true;
-  k.nonneg = !t.coef.negative();
+  bool minus = t.coef.negative();
+  k.nonneg = true;
   k.nonzero = !t.coef.is_zero();
   k.integer = t.coef.is_integer();
   k.boolean = t.coef.is_one();
@@ -265,11 +266,16 @@ Known Algebra::known(const Term& t, const Ext& ctx, int depth) const {
     if (fractional) finite = finite && n.nonneg;
     if (!finite) inf_possible = true;
     k.finite &= finite;
-    k.nonneg &= n.nonneg || even || fractional;
+    if (f.node == iota() && !n.nonneg && f.exp.is_integer() && !even && row_range(f.map.data(), ctx).second <= 0) {
+      minus = !minus;   // a product with an index form that is never positive
+    } else {
+      k.nonneg &= n.nonneg || even || fractional;
+    }
     k.nonzero &= n.nonzero && n.finite;
     k.integer &= n.integer && f.exp.is_integer() && f.exp.positive();
     k.boolean &= n.boolean;
   }
+  k.nonneg &= !minus;
   k.no_pos_inf = k.finite;
   if (inf_possible && t.f.size() == 1 && t.f[0].exp.is_one() && t.coef.positive()) k.no_pos_inf = known(t.f[0], ctx, depth).no_pos_inf;
   if (inf_possible && t.f.size() == 1 && t.f[0].node == inf() && t.coef.negative()) k.no_pos_inf = true;
@@ -737,9 +743,10 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators) {
       content.clear();
     }
   }
+  // The lead is a term that is no index form, if there is one: 15 - i masked entries and a positive sum stay positive.
   const Term* lead = nullptr;
   for (const Term& t : q) {
-    if (!t.coef.is_zero() && (!lead || lead->f.empty())) lead = &t;
+    if (!t.coef.is_zero() && (!lead || lead->f.empty() || (lead->f[0].node == iota() && !t.f.empty() && t.f[0].node != iota()))) lead = &t;
   }
   const Rat c = lead ? lead->coef : Rat(1);
   Node n;

@@ -129,6 +129,7 @@ class Algebra {
   Poly arg_at(const Node& n, const Factor& f, size_t arg, const Ext& ctx);  // an argument of a factor's node, in ctx
   bool decide(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, bool& value) const;
   Poly under(const Poly& e, const std::vector<Factor>& guards, const Ext& ctx, bool& changed);
+  Poly unclamp(const Poly& e, const std::vector<Factor>& guards, const Ext& ctx, bool& changed, int depth);
   Poly rewrite_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx, bool& changed, int depth);
   bool simplify_brackets(Term& t, const Ext& ctx);              // false: the term is 0
   void join(Poly& p, const Ext& ctx);                           // L-10 .. L-13: pieces of ranges
@@ -155,7 +156,10 @@ class Algebra {
   // Classes of dimensions: union-find; steps of mixed rows have classes of their own.
   std::vector<uint32_t> class_parent_;
   std::unordered_map<uint64_t, uint32_t> step_class_;
-  std::unordered_map<uint64_t, int64_t> steps_;    // (node, row) -> step in which mixed rows walk it
+  struct Steps {
+    std::vector<int64_t> free, bound;   // of free parts; of bound variables above the smallest
+  };
+  std::unordered_map<uint64_t, Steps> steps_;    // (node, row) -> steps in which mixed rows walk it
   uint32_t class_of(Nid id, size_t dim);
   uint32_t class_root(uint32_t c);
   void class_join(uint32_t a, uint32_t b);

@@ -102,7 +102,7 @@ Poly Algebra::under(const Poly& e, const std::vector<Factor>& guards, const Ext&
   for (const Term& u : e) {
     for (const Factor& g : u.f) has |= nodes_[g.node].kind == Kind::Bracket;
   }
-  if (!has) return e;
+  if (!has) return unclamp(e, guards, ctx, changed, 0);
   Poly better;
   for (const Term& u : e) {
     Term with = u;
@@ -120,7 +120,45 @@ Poly Algebra::under(const Poly& e, const std::vector<Factor>& guards, const Ext&
     changed |= !same_monomial(with, u);
     better = add(std::move(better), make_term(std::move(with), ctx), ctx);
   }
-  return better;
+  return unclamp(better, guards, ctx, changed, 0);
+}
+
+// e without the clamps that the guards make idle: min(12, max(0, i - 13)) under 13 <= i < 26 (L-35).
+Poly Algebra::unclamp(const Poly& e, const std::vector<Factor>& guards, const Ext& ctx, bool& changed, int depth) {
+  auto is_clamp = [&](const Term& u) {
+    return u.f.size() == 1 && u.f[0].exp.is_one() && nodes_[u.f[0].node].kind == Kind::Fn && nodes_[u.f[0].node].fn == ir::Fn::Max && nodes_[u.f[0].node].known.integer;
+  };
+  if (depth > 3 || guards.empty() || std::none_of(e.begin(), e.end(), is_clamp)) return e;
+  Poly out;
+  for (const Term& u : e) {
+    if (!is_clamp(u)) {
+      out = add(std::move(out), {u}, ctx);
+      continue;
+    }
+    const Node clamp = nodes_[u.f[0].node];
+    std::vector<Poly> parts;
+    bool inner = false;
+    for (size_t a = 0; a < clamp.args.size(); ++a) parts.push_back(unclamp(arg_at(clamp, u.f[0], a, ctx), guards, ctx, inner, depth + 1));
+    const size_t before = parts.size();
+    for (size_t a = 0; a < parts.size() && parts.size() > 1;) {
+      bool idle = false;
+      for (size_t b = 0; b < parts.size() && !idle; ++b) {
+        idle = a != b && range_by_cases(add(parts[b], scale(parts[a], -1), ctx), ctx, guards).first >= 0;
+      }
+      if (idle) {
+        parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(a));
+      } else {
+        ++a;
+      }
+    }
+    if (!inner && parts.size() == before) {
+      out = add(std::move(out), {u}, ctx);
+      continue;
+    }
+    changed = true;
+    out = add(std::move(out), scale(parts.size() == 1 ? parts[0] : extreme(ir::Fn::Max, parts, ctx), u.coef), ctx);
+  }
+  return out;
 }
 
 // Decides brackets that the context fixes, joins brackets of one e, and uses equalities to decide others (L-19).
@@ -298,40 +336,7 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
   if (n.kind != Kind::Take || n.inner[0].size() != 1) return same;
   bool rewritten = false;
   Poly e = under(arg_at(n, f, 1, ctx), guards, ctx, rewritten);
-  // A clamp that the guards make idle.
-  {
-    Poly clear;
-    bool any = false;
-    for (const Term& u : e) {
-      if (u.f.size() == 1 && u.f[0].exp.is_one() && nodes_[u.f[0].node].kind == Kind::Fn && nodes_[u.f[0].node].fn == ir::Fn::Max) {
-        const Node clamp = nodes_[u.f[0].node];
-        std::vector<Poly> parts;
-        for (size_t a = 0; a < clamp.args.size(); ++a) parts.push_back(arg_at(clamp, u.f[0], a, ctx));
-        const size_t before = parts.size();
-        for (size_t a = 0; a < parts.size() && parts.size() > 1;) {
-          bool idle = false;
-          for (size_t b = 0; b < parts.size() && !idle; ++b) {
-            idle = a != b && range_by_cases(add(parts[b], scale(parts[a], -1), ctx), ctx, guards).first >= 0;
-          }
-          if (idle) {
-            parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(a));
-          } else {
-            ++a;
-          }
-        }
-        if (parts.size() < before) {
-          any = true;
-          clear = add(std::move(clear), scale(parts.size() == 1 ? parts[0] : extreme(ir::Fn::Max, parts, ctx), u.coef), ctx);
-          continue;
-        }
-      }
-      clear = add(std::move(clear), {u}, ctx);
-    }
-    if (any) {
-      e = std::move(clear);
-      rewritten = true;
-    }
-  }
+  e = unclamp(e, guards, ctx, rewritten, 0);
   // e = +-(guard's form) + affine, and the guard says that its form is lo.
   for (const Factor& g : guards) {
     const int64_t lo = nodes_[g.node].lo, hi = nodes_[g.node].hi;

@@ -172,27 +172,49 @@ class Canonicalizer {
       const RowRef& r = rows_[i];
       if (r.extent == kUnbounded || r.has_inner || !has_bound(r)) continue;
       const uint64_t key = (static_cast<uint64_t>(spec_.args[r.arg][r.term].f[r.factor].node) << 16) ^ static_cast<uint64_t>(r.row);
-      const auto it = a_.steps_.find(key);
-      if (it != a_.steps_.end() && it->second < r.extent && (step[i] == 0 || step[i] % it->second == 0)) {
-        // The bound part must fit into the step from where it starts.
-        int64_t low = r.coefs[r.width - 1], high = low;
-        bool positive = true;
-        for (int k = 0; k < bound_; ++k) {
-          const int64_t q = bound_coef(r, k);
-          positive &= q >= 0;
-          low += q * spec_.box[2 * k];
-          high += q == 0 ? 0 : q * (spec_.box[2 * k + 1] - 1);
-        }
-        if (positive && floor_div(low, it->second) == floor_div(high, it->second)) {
-          hint[i] = it->second;
-          step[i] = it->second;
-          for (int k = 0; k < bound_; ++k) {
-            const int64_t q = bound_coef(r, k);
-            if (q > 0 && step[i] % q == 0 && step[i] / q > 1 && (digit[k] == 0 || step[i] / q < digit[k])) digit[k] = step[i] / q;
+      Algebra::Steps& known = a_.steps_[key];
+      auto remember = [](std::vector<int64_t>& known, int64_t q) {
+        if (q <= 1) return;
+        const auto at = std::lower_bound(known.begin(), known.end(), q);
+        if (at == known.end() || *at != q) known.insert(at, q);
+      };
+      // The bound part must fit into the step from where it starts.
+      int64_t low = r.coefs[r.width - 1], high = low, least = 0;
+      bool positive = true;
+      for (int k = 0; k < bound_; ++k) {
+        const int64_t q = bound_coef(r, k);
+        positive &= q >= 0;
+        low += q * spec_.box[2 * k];
+        high += q == 0 ? 0 : q * (spec_.box[2 * k + 1] - 1);
+        if (q > 0 && (least == 0 || q < least)) least = q;
+      }
+      int64_t chosen = 0;
+      auto fits = [&](int64_t q) { return q < r.extent && positive && floor_div(low, q) == floor_div(high, q); };
+      if (step[i] != 0) {
+        if (!std::binary_search(known.free.begin(), known.free.end(), step[i])) {
+          for (int64_t q : known.free) {
+            if (step[i] % q == 0 && fits(q)) chosen = q;
           }
         }
-      } else if (step[i] > 1) {
-        a_.steps_[key] = step[i];
+      } else {
+        for (int64_t q : known.free) {
+          if (fits(q)) chosen = q;
+        }
+        for (auto q = known.bound.begin(); chosen == 0 && q != known.bound.end(); ++q) {
+          if (fits(*q)) chosen = *q;
+        }
+      }
+      if (chosen != 0 && chosen != step[i]) {
+        hint[i] = chosen;
+        step[i] = chosen;
+        for (int k = 0; k < bound_; ++k) {
+          const int64_t q = bound_coef(r, k);
+          if (q > 0 && step[i] % q == 0 && step[i] / q > 1 && (digit[k] == 0 || step[i] / q < digit[k])) digit[k] = step[i] / q;
+        }
+      }
+      remember(known.free, step[i]);
+      for (int k = 0; k < bound_; ++k) {
+        if (bound_coef(r, k) > least) remember(known.bound, bound_coef(r, k));
       }
     }
     // No free part anywhere, but constants that do not agree: the variable's own range is the digit (one head of several on each side).

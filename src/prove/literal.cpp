@@ -60,7 +60,7 @@ std::optional<ClosedForm> closed_form(double value, ir::DType format) {
     const double scaled = std::ldexp(v, k);
     if (scaled == std::floor(scaled) && scaled < 1048576.0) return ClosedForm{sign * static_cast<int64_t>(scaled), int64_t{1} << k, false, true};
   }
-  const long double half = ulp / 2;
+  const long double half = ulp;   // a literal may stand for what lies within one unit in the last place
   // Long denominators would fit any number: a literal that needs one is better kept as a symbol.
   const auto limit = static_cast<int64_t>(std::min<long double>(std::sqrt(0.5L / ulp), 1.0e7L)), root_limit = std::min<int64_t>(limit, 1 << 16);
   std::optional<ClosedForm> fraction, root;

@@ -111,7 +111,11 @@ std::string Prover::contrast(uint32_t x, uint32_t y, int depth) const {
         const auto it = std::find(left.begin(), left.end(), f.node);
         if (it != left.end()) left.erase(it); else right.push_back(f.node);
       }
-      if (left.size() == 1 && right.size() == 1) return out + contrast(left[0], right[0], depth - 1);
+      for (const uint32_t l : left) {
+        for (const uint32_t r : right) {
+          if (a.node(l).kind == a.node(r).kind && a.node(l).fn == a.node(r).fn) return out + contrast(l, r, depth - 1);
+        }
+      }
       if (!left.empty()) return out;
     }
   }

@@ -902,6 +902,32 @@ std::optional<Poly> Algebra::roll_pair(const Term& common, const std::vector<Fac
   Ext ext = ctx;
   ext.push_back(2);
   ++applications;
+  // A factor that is a sum itself may be part of one larger sum in the sequential program (one head of several in a flattened
+  // contraction): that form is taken if its body is already known.
+  int inner = -1, count = 0;
+  for (size_t i = 0; i < body.f.size(); ++i) {
+    const Node& n = nodes_[body.f[i].node];
+    if (n.kind == Kind::Red && n.fn == ir::Fn::Add && body.f[i].exp.is_one()) inner = static_cast<int>(i), ++count;
+  }
+  if (count == 1 && body.f.size() > 1) {
+    auto [opened, wider] = open_red(body.f[inner], ext);
+    // Bound variables last: ctx, the new one, the opened ones.
+    for (size_t i = 0; i < body.f.size(); ++i) {
+      if (static_cast<int>(i) == inner) continue;
+      Factor g{body.f[i].node, body.f[i].exp, {}};
+      const size_t ew = ext.size() + 1;
+      for (size_t d = 0; d < body.f[i].map.size() / ew; ++d) {
+        g.map.insert(g.map.end(), body.f[i].map.begin() + static_cast<std::ptrdiff_t>(d * ew), body.f[i].map.begin() + static_cast<std::ptrdiff_t>(d * ew + ew - 1));
+        g.map.insert(g.map.end(), wider.size() - ext.size(), 0);
+        g.map.push_back(body.f[i].map[d * ew + ew - 1]);
+      }
+      opened.f.push_back(std::move(g));
+    }
+    std::sort(opened.f.begin(), opened.f.end(), [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; });
+    const size_t kernels = kernels_.size();
+    Poly flat = reduce_term(opened, wider, static_cast<int>(wider.size() - ctx.size()));
+    if (kernels == kernels_.size() && flat.size() == 1) return mul(make_term(common, ctx), flat, ctx);
+  }
   Poly sum = reduce_term(body, ext, 1);
   if (sum.size() != 1) return std::nullopt;
   return mul(make_term(common, ctx), sum, ctx);
@@ -970,10 +996,27 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
     }
     // L-11: one body has a bracket more, which is 1 everywhere on the other's box: put it in there, too.
     if (a.num_bound() == b.num_bound()) {
-      for (int turn = 0; turn < 2; ++turn) {
+      std::vector<int> order(a.num_bound());
+      for (size_t k = 0; k < order.size(); ++k) order[k] = static_cast<int>(k);
+      for (int turn = 0, next = 0; turn < 2; turn = next) {
+        // Both turns, each with every order of the other's bound variables.
         const Factor &with = turn ? ry[0] : rx[0], &without = turn ? rx[0] : ry[0];
         auto [bw, ew] = open_red(with, ctx);
         auto [bo, eo] = open_red(without, ctx);
+        {
+          const size_t m = ctx.size(), w = eo.size() + 1;
+          const Ext old = eo;
+          for (size_t k = 0; k < order.size(); ++k) eo[m + k] = old[m + static_cast<size_t>(order[k])];
+          for (Factor& f : bo.f) {
+            const std::vector<int64_t> map = f.map;
+            for (size_t d = 0; d < map.size() / w; ++d) {
+              for (size_t k = 0; k < order.size(); ++k) f.map[d * w + m + k] = map[d * w + m + static_cast<size_t>(order[k])];
+            }
+          }
+          std::sort(bo.f.begin(), bo.f.end(), [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; });
+        }
+        next = order.size() <= 3 && bw.f.size() > bo.f.size() && std::next_permutation(order.begin(), order.end()) ? turn : turn + 1;
+        if (next != turn) std::sort(order.begin(), order.end());
         if (bw.f.size() <= bo.f.size()) continue;
         // Same absolute coordinates of the bound variables: shift both to boxes that start at the same origin.
         const Node &nw = nodes_[with.node], &no = nodes_[without.node];
