@@ -20,7 +20,7 @@ using graphdef::Ref;
 using graphdef::Type;
 
 constexpr int kMaxCallDepth = 32;
-constexpr size_t kMaxLowered = 1'000'000;   // operators, counted in every call
+constexpr size_t kMaxLowered = 1'000'000;  // operators, counted in every call
 
 struct Fail {
   Diagnostic diagnostic;
@@ -42,7 +42,8 @@ const Table& table() {
 }
 
 bool is_input(const Node& n) {
-  return n.op == "Placeholder" || n.op == "PlaceholderV2" || n.op == "PlaceholderWithDefault" || n.op == "_Arg" || n.op == "VarHandleOp" || n.op == "VariableV2" || n.op == "Variable";
+  return n.op == "Placeholder" || n.op == "PlaceholderV2" || n.op == "PlaceholderWithDefault" || n.op == "_Arg" || n.op == "VarHandleOp" ||
+         n.op == "VariableV2" || n.op == "Variable";
 }
 
 // Operators whose inputs from this index on are keys and tokens, not data.
@@ -87,7 +88,8 @@ void Lowering::inputs() {
   std::unordered_map<std::string, graphdef::Shape> read_shapes;
   for (const Node& n : module_.main.nodes) {
     const Attr* list = n.find("_output_shapes");
-    if (n.op == "ReadVariableOp" && n.inputs.size() == 1 && list && list->kind == Attr::Kind::List && list->list.size() == 1 && list->list[0].shape.known)
+    if (n.op == "ReadVariableOp" && n.inputs.size() == 1 && list && list->kind == Attr::Kind::List && list->list.size() == 1 &&
+        list->list[0].shape.known)
       read_shapes.emplace(module_.main.nodes[n.inputs[0].node].name, list->list[0].shape);
   }
   // Who reads a value as data? Placeholders that only say keys of collectives are no inputs.
@@ -98,7 +100,8 @@ void Lowering::inputs() {
     Type type = type_of(*n);
     frontend::Input in;
     in.name = n->name;
-    if (const Attr* user = n->find("_user_specified_name"); user && user->s != n->name && user->s != "resource" && !user->s.empty()) in.aliases.push_back(user->s);
+    if (const Attr* user = n->find("_user_specified_name"); user && user->s != n->name && user->s != "resource" && !user->s.empty())
+      in.aliases.push_back(user->s);
     if (const Attr* shared = n->find("shared_name"); shared && shared->s != n->name && !shared->s.empty()) in.aliases.push_back(shared->s);
     size_t index = program_.inputs.size();
     input_index_[n->name] = index;
@@ -127,7 +130,10 @@ void Lowering::inputs() {
         in.node = b.input(n->name, type.dtype, shape.dims);
         value.id = in.node;
       } else if (data.count(n->name)) {
-        throw Fail{Diagnostic{"SP255", fmt::format("the shape of the input '{}' is not in the file: trace the function with tf.TensorSpec of a fixed shape", n->name), module_.path, n->line, 0}};
+        throw Fail{Diagnostic{
+            "SP255",
+            fmt::format("the shape of the input '{}' is not in the file: trace the function with tf.TensorSpec of a fixed shape", n->name),
+            module_.path, n->line, 0}};
       } else {
         value.none = true;
       }
@@ -142,8 +148,10 @@ void Lowering::inputs() {
 void Lowering::access(int variable, bool write) {
   for (Frame* frame : frames_) {
     std::vector<Access>& list = frame->accesses[variable];
-    if (!list.empty() && list.back().node == frame->at) list.back().write |= write;
-    else list.push_back({frame->at, write});
+    if (!list.empty() && list.back().node == frame->at)
+      list.back().write |= write;
+    else
+      list.push_back({frame->at, write});
   }
 }
 
@@ -155,7 +163,10 @@ NodeId Lowering::read(int variable, DType t, const Node& node) {
   auto hint = shapes_.find(v.name);
   if (!shape.known && hint != shapes_.end()) shape.known = true, shape.dims = hint->second;
   if (!shape.known)
-    throw Fail{Diagnostic{"SP255", fmt::format("the shape of the variable '{}' is not in the file: write the graph with as_graph_def(add_shapes=True)", v.name), module_.path, node.line, 0}};
+    throw Fail{Diagnostic{
+        "SP255",
+        fmt::format("the shape of the variable '{}' is not in the file: write the graph with as_graph_def(add_shapes=True)", v.name),
+        module_.path, node.line, 0}};
   std::string label = b.label;
   b.label = v.name;
   v.first = v.current = b.input(v.name, t, shape.dims);
@@ -172,7 +183,8 @@ void Lowering::assign(int variable, NodeId value, const Node& node) {
     v.first = b.input(v.name, b.dtype(value), b.shape(value));
     program_.inputs[v.input].node = v.first;
   }
-  if (b.shape(v.first) != b.shape(value) || b.dtype(v.first) != b.dtype(value)) throw Unsupported{fmt::format("the variable '{}' is assigned a value of another shape or type", v.name)};
+  if (b.shape(v.first) != b.shape(value) || b.dtype(v.first) != b.dtype(value))
+    throw Unsupported{fmt::format("the variable '{}' is assigned a value of another shape or type", v.name)};
   (void)node;
   v.current = value;
 }
@@ -197,9 +209,11 @@ void Lowering::check_order(const Frame& frame) {
       for (size_t j = 0; j < k; ++j) {
         if ((list[j].write || list[k].write) && !before.count(list[j].node)) {
           const Node& n = frame.body.nodes[list[k].node];
-          throw Fail{Diagnostic{"SP256", fmt::format("'{}' and '{}' use the variable '{}' in no fixed order: expected a control dependency between them", frame.body.nodes[list[j].node].name, n.name,
-                                                      variables_[static_cast<size_t>(variable)].name),
-                                module_.path, n.line, 0}};
+          throw Fail{
+              Diagnostic{"SP256",
+                         fmt::format("'{}' and '{}' use the variable '{}' in no fixed order: expected a control dependency between them",
+                                     frame.body.nodes[list[j].node].name, n.name, variables_[static_cast<size_t>(variable)].name),
+                         module_.path, n.line, 0}};
         }
       }
     }
@@ -228,8 +242,10 @@ Values Lowering::opaque(const Node& node, const Values& in, const std::string& r
     }
   }
   if (!stated)
-    throw Fail{Diagnostic{"SP254", fmt::format("{} (node '{}'): {}; its result's shape is not in the file either, so it cannot be taken as an unknown function: write the graph with as_graph_def(add_shapes=True)",
-                                                node.op, node.name, reason),
+    throw Fail{Diagnostic{"SP254",
+                          fmt::format("{} (node '{}'): {}; its result's shape is not in the file either, so it cannot be taken as an "
+                                      "unknown function: write the graph with as_graph_def(add_shapes=True)",
+                                      node.op, node.name, reason),
                           module_.path, node.line, 0}};
   std::vector<NodeId> xs;
   for (const Value& v : in)
@@ -241,10 +257,16 @@ Values Lowering::opaque(const Node& node, const Values& in, const std::string& r
 }
 
 Values Lowering::call(Frame&, const graphdef::Function& function, const Values& in, int depth) {
-  if (depth >= kMaxCallDepth) throw Fail{Diagnostic{"SP253", fmt::format("calls of functions nest deeper than {} levels at '{}'", kMaxCallDepth, function.name), module_.path, 0, 0}};
-  if (in.size() != function.arguments.size()) throw Unsupported{fmt::format("the function '{}' takes {} arguments, {} are given", function.name, function.arguments.size(), in.size())};
+  if (depth >= kMaxCallDepth)
+    throw Fail{Diagnostic{"SP253", fmt::format("calls of functions nest deeper than {} levels at '{}'", kMaxCallDepth, function.name),
+                          module_.path, 0, 0}};
+  if (in.size() != function.arguments.size())
+    throw Unsupported{
+        fmt::format("the function '{}' takes {} arguments, {} are given", function.name, function.arguments.size(), in.size())};
   for (const Frame* f : frames_)
-    if (&f->body == &function.body) throw Fail{Diagnostic{"SP253", fmt::format("the function '{}' calls itself: recursion is not supported", function.name), module_.path, 0, 0}};
+    if (&f->body == &function.body)
+      throw Fail{Diagnostic{"SP253", fmt::format("the function '{}' calls itself: recursion is not supported", function.name), module_.path,
+                            0, 0}};
   Frame inner{function.body, in, {}, {}, 0};
   body(inner, depth + 1);
   Values out;
@@ -254,7 +276,8 @@ Values Lowering::call(Frame&, const graphdef::Function& function, const Values& 
       continue;
     }
     const Values& results = inner.results[r.node];
-    if (static_cast<size_t>(r.output) >= results.size()) throw Unsupported{fmt::format("the node '{}' has no result {}", function.body.nodes[r.node].name, r.output)};
+    if (static_cast<size_t>(r.output) >= results.size())
+      throw Unsupported{fmt::format("the node '{}' has no result {}", function.body.nodes[r.node].name, r.output)};
     out.push_back(results[static_cast<size_t>(r.output)]);
   }
   return out;
@@ -282,7 +305,9 @@ void Lowering::body(Frame& frame, int depth) {
   for (uint32_t at : frame.body.order) {
     const Node& node = frame.body.nodes[at];
     frame.at = at;
-    if (++lowered_ > kMaxLowered) throw Fail{Diagnostic{"SP253", fmt::format("the graph has more than {} operators when its calls are inlined", kMaxLowered), module_.path, node.line, 0}};
+    if (++lowered_ > kMaxLowered)
+      throw Fail{Diagnostic{"SP253", fmt::format("the graph has more than {} operators when its calls are inlined", kMaxLowered),
+                            module_.path, node.line, 0}};
     if (depth == 0) {
       if (auto it = input_values_.find(node.name); it != input_values_.end()) {
         frame.results[at] = {it->second};
@@ -298,7 +323,9 @@ void Lowering::body(Frame& frame, int depth) {
       }
       const Values& results = frame.results[r.node];
       if (static_cast<size_t>(r.output) >= results.size())
-        throw Fail{Diagnostic{"SP251", fmt::format("the input {}:{} of '{}' does not exist", frame.body.nodes[r.node].name, r.output, node.name), module_.path, node.line, 0}};
+        throw Fail{Diagnostic{"SP251",
+                              fmt::format("the input {}:{} of '{}' does not exist", frame.body.nodes[r.node].name, r.output, node.name),
+                              module_.path, node.line, 0}};
       in.push_back(results[static_cast<size_t>(r.output)]);
       missing |= in.back().none;
     }
@@ -313,7 +340,8 @@ void Lowering::body(Frame& frame, int depth) {
       frame.results[at] = opaque(node, in, u.reason);
     } catch (const InternalError& e) {
       // The builder refuses a node that does not fit: the graph's shapes or types do not belong together.
-      throw Fail{Diagnostic{"SP251", fmt::format("{} (node '{}'): its inputs do not fit together ({})", node.op, node.name, e.what()), module_.path, node.line, 0}};
+      throw Fail{Diagnostic{"SP251", fmt::format("{} (node '{}'): its inputs do not fit together ({})", node.op, node.name, e.what()),
+                            module_.path, node.line, 0}};
     }
   }
   check_order(frame);
@@ -349,7 +377,8 @@ void Lowering::outputs(const Frame& frame) {
   }
   std::reverse(run.begin(), run.end());
   auto waits = [&](uint32_t k) { return !body.nodes[k].control.empty(); };
-  if (std::any_of(run.begin(), run.end(), waits)) run.erase(std::remove_if(run.begin(), run.end(), [&](uint32_t k) { return !waits(k); }), run.end());
+  if (std::any_of(run.begin(), run.end(), waits))
+    run.erase(std::remove_if(run.begin(), run.end(), [&](uint32_t k) { return !waits(k); }), run.end());
   // Other graphs: the unread Identity nodes, wherever they stand, else every value that nobody reads. A collective or an assignment may be
   // unread too: it runs for its effect.
   std::vector<uint32_t>& chosen = !returned.empty() ? returned : !run.empty() ? run : !identities.empty() ? identities : sinks;
@@ -370,7 +399,9 @@ void Lowering::outputs(const Frame& frame) {
       if (++count <= 3) unread += fmt::format("{}'{}'", count == 1 ? "" : ", ", body.nodes[k].name);
     }
   }
-  if (count > 0) program_.notes.push_back(fmt::format("values that nobody reads and that are not taken for results: {}{}", unread, count > 3 ? fmt::format(" and {} more", count - 3) : ""));
+  if (count > 0)
+    program_.notes.push_back(fmt::format("values that nobody reads and that are not taken for results: {}{}", unread,
+                                         count > 3 ? fmt::format(" and {} more", count - 3) : ""));
   for (const Variable& v : variables_) {
     if (v.current == v.first) continue;
     frontend::Output out;
@@ -393,7 +424,10 @@ Result<frontend::Program> Lowering::run() {
   } catch (Fail& fail) {
     return std::move(fail.diagnostic);
   }
-  if (program_.outputs.empty()) return Diagnostic{"SP251", "the graph has no result: expected an Identity node that nobody reads, as ConcreteFunction.graph.as_graph_def() writes", module_.path, 0, 0};
+  if (program_.outputs.empty())
+    return Diagnostic{
+        "SP251", "the graph has no result: expected an Identity node that nobody reads, as ConcreteFunction.graph.as_graph_def() writes",
+        module_.path, 0, 0};
   program_.notes.insert(program_.notes.end(), module_.notes.begin(), module_.notes.end());
   (void)constants_;
   return std::move(program_);
@@ -401,13 +435,14 @@ Result<frontend::Program> Lowering::run() {
 
 }  // namespace gd
 
-Result<frontend::Program> lower_graphdef(const graphdef::Module& module, const frontend::ConstantSource& constants, const InputShapes& shapes) {
+Result<frontend::Program> lower_graphdef(const graphdef::Module& module, const frontend::ConstantSource& constants,
+                                         const InputShapes& shapes) {
   return gd::Lowering(module, constants, shapes).run();
 }
 
 std::vector<std::string> inputs_without_shape(const graphdef::Module& module) {
   std::vector<std::string> out;
-  std::unordered_set<std::string> stated;   // variables that a read states
+  std::unordered_set<std::string> stated;  // variables that a read states
   std::unordered_set<std::string> used;
   for (const graphdef::Node& n : module.main.nodes) {
     const graphdef::Attr* list = n.find("_output_shapes");

@@ -15,7 +15,8 @@ namespace shardproof::lower {
 // Shapes of inputs that the file does not state (variables captured by a tf.function), by input name.
 using InputShapes = std::map<std::string, ir::Shape>;
 
-Result<frontend::Program> lower_graphdef(const graphdef::Module& module, const frontend::ConstantSource& constants, const InputShapes& shapes = {});
+Result<frontend::Program> lower_graphdef(const graphdef::Module& module, const frontend::ConstantSource& constants,
+                                         const InputShapes& shapes = {});
 
 // Inputs of the module that need an entry in InputShapes: tensors and variables whose shape the file does not state.
 std::vector<std::string> inputs_without_shape(const graphdef::Module& module);

@@ -69,7 +69,8 @@ std::string Call::attr_s(const char* name, const char* missing) const {
 DType Call::attr_t(const char* name, DType missing) const {
   const Attr* a = node.find(name);
   if (!a) return missing;
-  if (a->kind != Attr::Kind::Type || a->type.kind != graphdef::Type::Kind::Tensor) throw Unsupported{fmt::format("attribute {} is no type of a tensor", name)};
+  if (a->kind != Attr::Kind::Type || a->type.kind != graphdef::Type::Kind::Tensor)
+    throw Unsupported{fmt::format("attribute {} is no type of a tensor", name)};
   return a->type.dtype;
 }
 
@@ -98,8 +99,10 @@ Shape Call::joint(std::initializer_list<NodeId> xs) const {
     if (s.size() > out.size()) out.insert(out.begin(), s.size() - out.size(), 1);
     for (size_t k = 0; k < s.size(); ++k) {
       int64_t& n = out[out.size() - s.size() + k];
-      if (n == 1) n = s[k];
-      else if (s[k] != 1 && s[k] != n) throw Unsupported{fmt::format("shapes that do not broadcast ({} and {})", n, s[k])};
+      if (n == 1)
+        n = s[k];
+      else if (s[k] != 1 && s[k] != n)
+        throw Unsupported{fmt::format("shapes that do not broadcast ({} and {})", n, s[k])};
     }
   }
   return out;

@@ -85,7 +85,8 @@ ir::GroupRef communicating(Call& c) {
   if (c.count() > 2) {
     Ints ranks = c.ints(2);
     for (size_t k = 0; k < ranks.size(); ++k)
-      if (ranks[k] != static_cast<int64_t>(k) || static_cast<int64_t>(ranks.size()) != m.size || (c.rank(2) == 2 && c.shape(2)[0] != 1)) throw Unsupported{"a group inside of a communicator"};
+      if (ranks[k] != static_cast<int64_t>(k) || static_cast<int64_t>(ranks.size()) != m.size || (c.rank(2) == 2 && c.shape(2)[0] != 1))
+        throw Unsupported{"a group inside of a communicator"};
   }
   return named(m.group, m.size);
 }
@@ -108,7 +109,8 @@ ir::GroupRef assigned(Call& c, size_t k) {
   if (ids.empty()) return group;
   if (c.rank(k) != 2) throw Unsupported{"a group assignment of another rank than 2"};
   group.size = c.shape(k)[1];
-  for (int64_t row = 0; row < c.shape(k)[0]; ++row) group.members.emplace_back(ids.begin() + row * group.size, ids.begin() + (row + 1) * group.size);
+  for (int64_t row = 0; row < c.shape(k)[0]; ++row)
+    group.members.emplace_back(ids.begin() + row * group.size, ids.begin() + (row + 1) * group.size);
   return group;
 }
 
@@ -136,7 +138,8 @@ Values all_to_all(Call& c) {
   int64_t split = c.attr("split_dimension", -1), concat = c.attr("concat_dimension", -1), count = c.attr("split_count", 0);
   ir::GroupRef group = assigned(c, 1);
   if (count < 1 || (group.size != 0 && group.size != count)) throw Unsupported{"a split_count that is not the size of the group"};
-  if (split < 0 || split >= c.rank(0) || concat < 0 || concat >= c.rank(0) || c.shape(0)[at(split)] % count != 0) throw Unsupported{"a dimension that the group does not divide"};
+  if (split < 0 || split >= c.rank(0) || concat < 0 || concat >= c.rank(0) || c.shape(0)[at(split)] % count != 0)
+    throw Unsupported{"a dimension that the group does not divide"};
   group.size = count;
   return {c.b.all_to_all(c.t(0), split, concat, count, {}, {}, std::move(group))};
 }
@@ -155,11 +158,21 @@ Values replica_id(Call& c) { return {c.b.rank_id(true, DType::I32)}; }
 }  // namespace
 
 void add_collectives(Table& table) {
-  const std::pair<const char*, Handler> entries[] = {
-      {"CollectiveReduce", collective_reduce}, {"CollectiveReduceV2", collective_reduce}, {"CollectiveReduceV3", collective_reduce_v3}, {"CollectiveGather", collective_gather},
-      {"CollectiveGatherV2", collective_gather}, {"CollectiveReduceScatterV2", collective_reduce_scatter}, {"CollectiveAllToAllV2", collective_all_to_all}, {"CollectiveAllToAllV3", collective_all_to_all_v3},
-      {"CollectiveInitializeCommunicator", communicator}, {"CrossReplicaSum", cross_replica_sum}, {"XlaAllReduce", xla_all_reduce}, {"XlaReduceScatter", xla_reduce_scatter},
-      {"AllToAll", all_to_all}, {"CollectivePermute", collective_permute}, {"XlaReplicaId", replica_id}};
+  const std::pair<const char*, Handler> entries[] = {{"CollectiveReduce", collective_reduce},
+                                                     {"CollectiveReduceV2", collective_reduce},
+                                                     {"CollectiveReduceV3", collective_reduce_v3},
+                                                     {"CollectiveGather", collective_gather},
+                                                     {"CollectiveGatherV2", collective_gather},
+                                                     {"CollectiveReduceScatterV2", collective_reduce_scatter},
+                                                     {"CollectiveAllToAllV2", collective_all_to_all},
+                                                     {"CollectiveAllToAllV3", collective_all_to_all_v3},
+                                                     {"CollectiveInitializeCommunicator", communicator},
+                                                     {"CrossReplicaSum", cross_replica_sum},
+                                                     {"XlaAllReduce", xla_all_reduce},
+                                                     {"XlaReduceScatter", xla_reduce_scatter},
+                                                     {"AllToAll", all_to_all},
+                                                     {"CollectivePermute", collective_permute},
+                                                     {"XlaReplicaId", replica_id}};
   for (const auto& [name, handler] : entries) table.emplace(name, handler);
 }
 

@@ -17,8 +17,10 @@ size_t at(int64_t d) { return static_cast<size_t>(d); }
 void sum_out(Call& c, NodeId& x, Ints& labels, const std::set<int64_t>& keep) {
   Ints dims, left;
   for (size_t k = 0; k < labels.size(); ++k) {
-    if (keep.count(labels[k])) left.push_back(labels[k]);
-    else dims.push_back(static_cast<int64_t>(k));
+    if (keep.count(labels[k]))
+      left.push_back(labels[k]);
+    else
+      dims.push_back(static_cast<int64_t>(k));
   }
   x = c.b.reduce(Fn::Add, x, dims);
   labels = left;
@@ -60,16 +62,20 @@ Values batch_mat_mul(Call& c) {
   for (int64_t k = rx - 3; k >= 0; --k) lx.push_back(3 + k);
   for (int64_t k = ry - 3; k >= 0; --k) ly.push_back(3 + k);
   for (int64_t k = batch - 1; k >= 0; --k) out.push_back(3 + k);
-  if (ax) lx.insert(lx.end(), {1, 0});
-  else lx.insert(lx.end(), {0, 1});
-  if (ay) ly.insert(ly.end(), {2, 1});
-  else ly.insert(ly.end(), {1, 2});
+  if (ax)
+    lx.insert(lx.end(), {1, 0});
+  else
+    lx.insert(lx.end(), {0, 1});
+  if (ay)
+    ly.insert(ly.end(), {2, 1});
+  else
+    ly.insert(ly.end(), {1, 2});
   out.insert(out.end(), {0, 2});
   return {contract_labels(c, x, lx, y, ly, out)};
 }
 
 struct Term {
-  std::string before, after;   // labels around "..."
+  std::string before, after;  // labels around "..."
   bool ellipsis = false;
 };
 
@@ -117,7 +123,8 @@ Values einsum(Call& c) {
     terms.push_back(term_of(std::string_view(left).substr(start, comma - start)));
     start = comma + 1;
   }
-  if (terms.size() != c.count() || terms.empty() || terms.size() > 2) throw Unsupported{fmt::format("the equation '{}' for {} operands", equation, c.count())};
+  if (terms.size() != c.count() || terms.empty() || terms.size() > 2)
+    throw Unsupported{fmt::format("the equation '{}' for {} operands", equation, c.count())};
   std::vector<Ints> labels;
   int64_t extra = 0;
   for (size_t k = 0; k < terms.size(); ++k) {
@@ -148,13 +155,15 @@ Values einsum(Call& c) {
 
 bool channels_first(const Call& c) {
   std::string format = c.attr_s("data_format", "NHWC");
-  if (format != "NHWC" && format != "NCHW" && format != "NDHWC" && format != "NCDHW") throw Unsupported{fmt::format("data_format {}", format)};
+  if (format != "NHWC" && format != "NCHW" && format != "NDHWC" && format != "NCDHW")
+    throw Unsupported{fmt::format("data_format {}", format)};
   return format == "NCHW" || format == "NCDHW";
 }
 
 Values bias_add(Call& c) {
   int64_t dim = channels_first(c) ? 1 : c.rank(0) - 1;
-  if (c.rank(0) < 2 || c.rank(1) != 1 || c.shape(1)[0] != c.shape(0)[at(dim)]) throw Unsupported{"a bias of another size than the channels"};
+  if (c.rank(0) < 2 || c.rank(1) != 1 || c.shape(1)[0] != c.shape(0)[at(dim)])
+    throw Unsupported{"a bias of another size than the channels"};
   return {c.add(c.t(0), c.b.broadcast(c.t(1), c.shape(0), {dim}))};
 }
 
@@ -181,7 +190,8 @@ NodeId windows(Call& c, NodeId x, int64_t kh, int64_t kw, NodeId fill) {
   if (channels_first(c)) throw Unsupported{"data_format NCHW"};
   Ints strides = c.attr_ints("strides"), dilations = c.attr_ints("dilations"), sizes{kh, kw};
   if (dilations.empty()) dilations = {1, 1, 1, 1};
-  if (strides.size() != 4 || dilations.size() != 4 || strides[0] != 1 || strides[3] != 1 || dilations[0] != 1 || dilations[3] != 1) throw Unsupported{"strides or dilations of batch or channels"};
+  if (strides.size() != 4 || dilations.size() != 4 || strides[0] != 1 || strides[3] != 1 || dilations[0] != 1 || dilations[3] != 1)
+    throw Unsupported{"strides or dilations of batch or channels"};
   std::string kind = c.attr_s("padding", "");
   Ints low(4, 0), high(4, 0), steps;
   for (size_t d = 0; d < 2; ++d) {
@@ -271,8 +281,17 @@ NodeId contract_labels(Call& c, NodeId x, Ints lx, NodeId y, Ints ly, const Ints
 }
 
 void add_contractions(Table& table) {
-  const std::pair<const char*, Handler> entries[] = {{"MatMul", mat_mul}, {"BatchMatMul", batch_mat_mul}, {"BatchMatMulV2", batch_mat_mul}, {"BatchMatMulV3", batch_mat_mul}, {"Einsum", einsum},
-                                                     {"BiasAdd", bias_add}, {"BiasAddV1", bias_add}, {"BiasAddGrad", bias_add_grad}, {"Conv2D", conv2d}, {"MaxPool", max_pool}, {"AvgPool", avg_pool}};
+  const std::pair<const char*, Handler> entries[] = {{"MatMul", mat_mul},
+                                                     {"BatchMatMul", batch_mat_mul},
+                                                     {"BatchMatMulV2", batch_mat_mul},
+                                                     {"BatchMatMulV3", batch_mat_mul},
+                                                     {"Einsum", einsum},
+                                                     {"BiasAdd", bias_add},
+                                                     {"BiasAddV1", bias_add},
+                                                     {"BiasAddGrad", bias_add_grad},
+                                                     {"Conv2D", conv2d},
+                                                     {"MaxPool", max_pool},
+                                                     {"AvgPool", avg_pool}};
   for (const auto& [name, handler] : entries) table.emplace(name, handler);
 }
 

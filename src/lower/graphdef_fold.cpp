@@ -37,11 +37,13 @@ std::optional<int64_t> compute(Fn fn, const Ints& x) {
   int64_t v = 0;
   switch (fn) {
     case Fn::Add:
-      for (int64_t k : x) if (__builtin_add_overflow(v, k, &v)) return std::nullopt;
+      for (int64_t k : x)
+        if (__builtin_add_overflow(v, k, &v)) return std::nullopt;
       return v;
     case Fn::Mul:
       v = 1;
-      for (int64_t k : x) if (__builtin_mul_overflow(v, k, &v)) return std::nullopt;
+      for (int64_t k : x)
+        if (__builtin_mul_overflow(v, k, &v)) return std::nullopt;
       return v;
     case Fn::Max: return *std::max_element(x.begin(), x.end());
     case Fn::Min: return *std::min_element(x.begin(), x.end());
@@ -77,7 +79,7 @@ std::optional<Ints> evaluate(const ir::Graph& g, const ir::Node& n, const std::v
   Ints out;
   out.reserve(static_cast<size_t>(count));
   auto literal = [](const Literal& v) { return v.kind == Literal::Kind::Float ? std::optional<int64_t>() : std::optional<int64_t>(v.i); };
-  auto each = [&](auto&& f) {   // f(index) -> offset into in[0]
+  auto each = [&](auto&& f) {  // f(index) -> offset into in[0]
     Ints index(n.shape.size(), 0);
     if (count == 0) return;
     do out.push_back((*in[0])[f(index)]);
@@ -99,7 +101,8 @@ std::optional<Ints> evaluate(const ir::Graph& g, const ir::Node& n, const std::v
       return out;
     case ir::Op::Iota: {
       Ints index(n.shape.size(), 0);
-      if (count > 0) do out.push_back(index[static_cast<size_t>(n.a[0])]);
+      if (count > 0) do
+          out.push_back(index[static_cast<size_t>(n.a[0])]);
         while (next(index, n.shape));
       return out;
     }
@@ -148,7 +151,7 @@ std::optional<Ints> evaluate(const ir::Graph& g, const ir::Node& n, const std::v
       return out;
     }
     case ir::Op::Reduce: {
-      if (n.a.size() != s.size()) return std::nullopt;   // all dimensions
+      if (n.a.size() != s.size()) return std::nullopt;  // all dimensions
       if (in[0]->empty() && (n.fn == Fn::Max || n.fn == Fn::Min)) return std::nullopt;
       auto v = compute(n.fn, *in[0]);
       if (!v) return std::nullopt;

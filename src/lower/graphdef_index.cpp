@@ -81,7 +81,8 @@ NodeId scatter(Call& c, NodeId data, NodeId indices, NodeId updates, Fn fn, bool
 NodeId zeros(Call& c, const Shape& s, DType t) {
   int64_t n = 1;
   for (int64_t d : s)
-    if (d < 0 || __builtin_mul_overflow(n, d, &n) || n > (int64_t{1} << 51)) throw Unsupported{"a shape with a negative or too large extent"};
+    if (d < 0 || __builtin_mul_overflow(n, d, &n) || n > (int64_t{1} << 51))
+      throw Unsupported{"a shape with a negative or too large extent"};
   return c.b.broadcast(c.zero(t), s, {});
 }
 
@@ -177,16 +178,29 @@ Values random(Call& c) {
 }  // namespace
 
 void add_indexing(Table& table) {
-  const std::pair<const char*, Handler> entries[] = {
-      {"GatherV2", gather_v2}, {"Gather", gather_v1}, {"GatherNd", gather_nd}, {"ScatterNd", scatter_nd}, {"TensorScatterAdd", tensor_scatter_add}, {"TensorScatterSub", tensor_scatter_sub},
-      {"TensorScatterUpdate", tensor_scatter_update}, {"UnsortedSegmentSum", unsorted_segment_sum}, {"OneHot", one_hot}, {"RandomUniform", random<false>}, {"RandomStandardNormal", random<true>}};
+  const std::pair<const char*, Handler> entries[] = {{"GatherV2", gather_v2},
+                                                     {"Gather", gather_v1},
+                                                     {"GatherNd", gather_nd},
+                                                     {"ScatterNd", scatter_nd},
+                                                     {"TensorScatterAdd", tensor_scatter_add},
+                                                     {"TensorScatterSub", tensor_scatter_sub},
+                                                     {"TensorScatterUpdate", tensor_scatter_update},
+                                                     {"UnsortedSegmentSum", unsorted_segment_sum},
+                                                     {"OneHot", one_hot},
+                                                     {"RandomUniform", random<false>},
+                                                     {"RandomStandardNormal", random<true>}};
   for (const auto& [name, handler] : entries) table.emplace(name, handler);
 }
 
 void add_variables(Table& table) {
-  const std::pair<const char*, Handler> entries[] = {
-      {"ReadVariableOp", read_variable}, {"AssignVariableOp", assign}, {"AssignAddVariableOp", assign_by<Fn::Add>}, {"AssignSubVariableOp", assign_by<Fn::Sub>},
-      {"ResourceApplyGradientDescent", apply_gradient_descent}, {"ResourceApplyKerasMomentum", nullptr}, {"ResourceApplyMomentum", apply_momentum}, {"ResourceGather", resource_gather}};
+  const std::pair<const char*, Handler> entries[] = {{"ReadVariableOp", read_variable},
+                                                     {"AssignVariableOp", assign},
+                                                     {"AssignAddVariableOp", assign_by<Fn::Add>},
+                                                     {"AssignSubVariableOp", assign_by<Fn::Sub>},
+                                                     {"ResourceApplyGradientDescent", apply_gradient_descent},
+                                                     {"ResourceApplyKerasMomentum", nullptr},
+                                                     {"ResourceApplyMomentum", apply_momentum},
+                                                     {"ResourceGather", resource_gather}};
   for (const auto& [name, handler] : entries)
     if (handler) table.emplace(name, handler);
 }

@@ -59,7 +59,7 @@ Values top_k(Call& c) {
 // --- softmax
 
 struct Parts {
-  NodeId shifted, exps, sum;   // x - max, its exponential, and the sum of that over the last dimension (kept)
+  NodeId shifted, exps, sum;  // x - max, its exponential, and the sum of that over the last dimension (kept)
 };
 
 Parts parts(Call& c, NodeId x) {
@@ -108,10 +108,23 @@ NodeId log_softmax(Call& c, NodeId x) {
 }
 
 void add_reductions(Table& table) {
-  const std::pair<const char*, Handler> entries[] = {
-      {"Sum", reduction<Fn::Add>}, {"Prod", reduction<Fn::Mul>}, {"Max", reduction<Fn::Max>}, {"Min", reduction<Fn::Min>}, {"All", reduction<Fn::And>}, {"Any", reduction<Fn::Or>},
-      {"Mean", mean}, {"L2Loss", l2_loss}, {"ArgMax", arg_reduction<Fn::Max>}, {"ArgMin", arg_reduction<Fn::Min>}, {"Cumsum", cumulative<Fn::Add>}, {"Cumprod", cumulative<Fn::Mul>},
-      {"TopKV2", top_k}, {"Softmax", softmax_op}, {"LogSoftmax", log_softmax_op}, {"SoftmaxCrossEntropyWithLogits", cross_entropy}, {"SparseSoftmaxCrossEntropyWithLogits", sparse_cross_entropy}};
+  const std::pair<const char*, Handler> entries[] = {{"Sum", reduction<Fn::Add>},
+                                                     {"Prod", reduction<Fn::Mul>},
+                                                     {"Max", reduction<Fn::Max>},
+                                                     {"Min", reduction<Fn::Min>},
+                                                     {"All", reduction<Fn::And>},
+                                                     {"Any", reduction<Fn::Or>},
+                                                     {"Mean", mean},
+                                                     {"L2Loss", l2_loss},
+                                                     {"ArgMax", arg_reduction<Fn::Max>},
+                                                     {"ArgMin", arg_reduction<Fn::Min>},
+                                                     {"Cumsum", cumulative<Fn::Add>},
+                                                     {"Cumprod", cumulative<Fn::Mul>},
+                                                     {"TopKV2", top_k},
+                                                     {"Softmax", softmax_op},
+                                                     {"LogSoftmax", log_softmax_op},
+                                                     {"SoftmaxCrossEntropyWithLogits", cross_entropy},
+                                                     {"SparseSoftmaxCrossEntropyWithLogits", sparse_cross_entropy}};
   for (const auto& [name, handler] : entries) table.emplace(name, handler);
 }
 

@@ -54,8 +54,10 @@ Values broadcast_args(Call& c) {
   for (const Ints* s : {&x, &y}) {
     for (size_t k = 0; k < s->size(); ++k) {
       int64_t& n = out[out.size() - s->size() + k];
-      if (n == 1) n = (*s)[k];
-      else if ((*s)[k] != 1 && (*s)[k] != n) throw Unsupported{"shapes that do not broadcast"};
+      if (n == 1)
+        n = (*s)[k];
+      else if ((*s)[k] != 1 && (*s)[k] != n)
+        throw Unsupported{"shapes that do not broadcast"};
     }
   }
   return {c.list(out, c.dtype(0))};
@@ -141,7 +143,8 @@ Values concat_at(Call& c, size_t first, size_t count, int64_t axis) {
   std::vector<NodeId> xs;
   for (size_t k = first; k < first + count; ++k) {
     for (int64_t d = 0; d < c.rank(first); ++d)
-      if (c.rank(k) != c.rank(first) || (d != axis && c.shape(k)[at(d)] != c.shape(first)[at(d)])) throw Unsupported{"parts that do not fit together"};
+      if (c.rank(k) != c.rank(first) || (d != axis && c.shape(k)[at(d)] != c.shape(first)[at(d)]))
+        throw Unsupported{"parts that do not fit together"};
     xs.push_back(c.t(k));
   }
   return {c.b.concat(xs, axis)};
@@ -205,9 +208,12 @@ Values split_v(Call& c) {
   int64_t a = c.axis(2, c.rank(0)), open = -1, rest = c.shape(0)[at(a)];
   Ints sizes = c.ints(1);
   for (size_t k = 0; k < sizes.size(); ++k) {
-    if (sizes[k] == -1 && open < 0) open = static_cast<int64_t>(k);
-    else if (sizes[k] < 0) throw Unsupported{"a negative size"};
-    else rest -= sizes[k];
+    if (sizes[k] == -1 && open < 0)
+      open = static_cast<int64_t>(k);
+    else if (sizes[k] < 0)
+      throw Unsupported{"a negative size"};
+    else
+      rest -= sizes[k];
   }
   if (open >= 0) sizes[at(open)] = rest;
   return split_sizes(c, c.t(0), a, sizes);
@@ -218,17 +224,20 @@ Values slice(Call& c) {
   if (static_cast<int64_t>(begin.size()) != c.rank(0) || size.size() != begin.size()) throw Unsupported{"begin and size of another length"};
   for (size_t k = 0; k < begin.size(); ++k) {
     int64_t n = c.shape(0)[k];
-    if (begin[k] < 0 || begin[k] > n || size[k] < -1 || (size[k] >= 0 && size[k] > n - begin[k])) throw Unsupported{"a slice that leaves the tensor"};
+    if (begin[k] < 0 || begin[k] > n || size[k] < -1 || (size[k] >= 0 && size[k] > n - begin[k]))
+      throw Unsupported{"a slice that leaves the tensor"};
     stop.push_back(size[k] == -1 ? n : begin[k] + size[k]);
   }
   return {c.b.slice(c.t(0), begin, stop, step)};
 }
 
 // One dimension of a strided slice, in the order of the source; `target` says what the result has for it.
-struct Cut { int64_t start = 0, count = 0, step = 1; };
+struct Cut {
+  int64_t start = 0, count = 0, step = 1;
+};
 struct Strided {
-  std::vector<Cut> cuts;       // one per source dimension
-  Shape result;                // with new axes, without shrunk ones
+  std::vector<Cut> cuts;  // one per source dimension
+  Shape result;           // with new axes, without shrunk ones
 };
 
 // begin, end and strides with their masks, as TensorFlow's StridedSlice defines them.
@@ -238,11 +247,13 @@ Strided strided(Call& c, const Shape& source, const Ints& begin, const Ints& end
   size_t n = begin.size();
   if (end.size() != n || strides.size() != n || n > 60) throw Unsupported{"begin, end and strides of different lengths"};
   auto bit = [](int64_t mask, size_t k) { return (mask >> k & 1) != 0; };
-  size_t used = 0;             // source dimensions that an entry speaks of
+  size_t used = 0;  // source dimensions that an entry speaks of
   int ellipses = 0;
   for (size_t k = 0; k < n; ++k) {
-    if (bit(ellipsis_mask, k)) ++ellipses;
-    else if (!bit(new_mask, k)) ++used;
+    if (bit(ellipsis_mask, k))
+      ++ellipses;
+    else if (!bit(new_mask, k))
+      ++used;
   }
   if (ellipses > 1 || used > source.size()) throw Unsupported{"more entries than dimensions"};
   Strided out;
@@ -411,11 +422,36 @@ Values matrix_band_part(Call& c) {
 }  // namespace
 
 void add_shapes(Table& table) {
-  const std::pair<const char*, Handler> entries[] = {
-      {"Const", constant}, {"Shape", shape_of}, {"ShapeN", shape_n}, {"Size", size_of}, {"Rank", rank_of}, {"BroadcastArgs", broadcast_args}, {"BroadcastGradientArgs", broadcast_gradient_args},
-      {"Reshape", reshape}, {"ExpandDims", expand_dims}, {"Squeeze", squeeze}, {"Transpose", transpose}, {"ConcatV2", concat_v2}, {"Concat", concat_v1}, {"Pack", pack}, {"Unpack", unpack},
-      {"Split", split}, {"SplitV", split_v}, {"Slice", slice}, {"StridedSlice", strided_slice}, {"StridedSliceGrad", strided_slice_grad}, {"Tile", tile}, {"BroadcastTo", broadcast_to},
-      {"Fill", fill}, {"ZerosLike", zeros_like}, {"OnesLike", ones_like}, {"Pad", pad}, {"PadV2", pad_v2}, {"ReverseV2", reverse_v2}, {"Range", range}, {"MatrixBandPart", matrix_band_part}};
+  const std::pair<const char*, Handler> entries[] = {{"Const", constant},
+                                                     {"Shape", shape_of},
+                                                     {"ShapeN", shape_n},
+                                                     {"Size", size_of},
+                                                     {"Rank", rank_of},
+                                                     {"BroadcastArgs", broadcast_args},
+                                                     {"BroadcastGradientArgs", broadcast_gradient_args},
+                                                     {"Reshape", reshape},
+                                                     {"ExpandDims", expand_dims},
+                                                     {"Squeeze", squeeze},
+                                                     {"Transpose", transpose},
+                                                     {"ConcatV2", concat_v2},
+                                                     {"Concat", concat_v1},
+                                                     {"Pack", pack},
+                                                     {"Unpack", unpack},
+                                                     {"Split", split},
+                                                     {"SplitV", split_v},
+                                                     {"Slice", slice},
+                                                     {"StridedSlice", strided_slice},
+                                                     {"StridedSliceGrad", strided_slice_grad},
+                                                     {"Tile", tile},
+                                                     {"BroadcastTo", broadcast_to},
+                                                     {"Fill", fill},
+                                                     {"ZerosLike", zeros_like},
+                                                     {"OnesLike", ones_like},
+                                                     {"Pad", pad},
+                                                     {"PadV2", pad_v2},
+                                                     {"ReverseV2", reverse_v2},
+                                                     {"Range", range},
+                                                     {"MatrixBandPart", matrix_band_part}};
   for (const auto& [name, handler] : entries) table.emplace(name, handler);
 }
 

@@ -20,7 +20,8 @@ void check(bool condition) {
 void check(const graphdef::Body& body, size_t arguments) {
   check(body.order.size() == body.nodes.size());
   for (const auto& n : body.nodes) {
-    for (const auto& r : n.inputs) check(r.output >= 0 && (r.node == graphdef::Ref::kArgument ? static_cast<size_t>(r.output) < arguments : r.node < body.nodes.size()));
+    for (const auto& r : n.inputs)
+      check(r.output >= 0 && (r.node == graphdef::Ref::kArgument ? static_cast<size_t>(r.output) < arguments : r.node < body.nodes.size()));
     for (uint32_t c : n.control) check(c < body.nodes.size());
   }
 }

@@ -19,11 +19,11 @@ struct Fail {
 struct Message;
 
 struct Field {
-  std::string_view name;                   // text: into the text; bytes: static
+  std::string_view name;  // text: into the text; bytes: static
   enum class Kind : uint8_t { Message, String, Word, Number } kind = Kind::Word;
-  std::string text;                        // String: the bytes; Word, Number: as written
+  std::string text;  // String: the bytes; Word, Number: as written
   std::unique_ptr<graphdef::Message> message;
-  size_t offset = 0;                       // where it stands
+  size_t offset = 0;  // where it stands
 };
 
 struct Message {
@@ -35,9 +35,9 @@ struct Message {
   }
 };
 
-constexpr int kMaxDepth = 64;              // messages in messages
+constexpr int kMaxDepth = 64;  // messages in messages
 
 Message parse_text_proto(std::string_view text, const std::string& path);
-Message parse_graph_wire(std::string_view bytes, const std::string& path);   // with the schema of GraphDef
+Message parse_graph_wire(std::string_view bytes, const std::string& path);  // with the schema of GraphDef
 
 }  // namespace shardproof::graphdef

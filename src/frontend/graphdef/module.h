@@ -17,27 +17,27 @@ namespace shardproof::graphdef {
 // DT_xxx. References (DT_FLOAT_REF) count as their base.
 struct Type {
   enum class Kind : uint8_t { None, Tensor, String, Resource, Variant } kind = Kind::None;
-  ir::DType dtype = ir::DType::Invalid;   // Tensor
-  std::string float_format;               // exact name of a 4- or 8-bit float type
+  ir::DType dtype = ir::DType::Invalid;  // Tensor
+  std::string float_format;              // exact name of a 4- or 8-bit float type
 };
 
 struct Shape {
-  bool known = false;                     // false: unknown rank, or a dimension is -1
+  bool known = false;  // false: unknown rank, or a dimension is -1
   ir::Shape dims;
 };
 
 struct Tensor {
   Type type;
   Shape shape;
-  bool known = false;                     // false: strings, resources, complex numbers
-  std::shared_ptr<const std::vector<ir::Literal>> values;   // row-major; one value stands for all
+  bool known = false;                                      // false: strings, resources, complex numbers
+  std::shared_ptr<const std::vector<ir::Literal>> values;  // row-major; one value stands for all
 };
 
 struct Attr {
   enum class Kind : uint8_t { None, Int, Float, Bool, String, Type, Shape, Tensor, Func, List } kind = Kind::None;
-  int64_t i = 0;                          // Int, Bool
+  int64_t i = 0;  // Int, Bool
   double f = 0;
-  std::string s;                          // String; Func: the function's name
+  std::string s;  // String; Func: the function's name
   graphdef::Type type;
   graphdef::Shape shape;
   std::shared_ptr<const graphdef::Tensor> tensor;
@@ -54,9 +54,9 @@ struct Ref {
 struct Node {
   std::string name, op, device;
   std::vector<Ref> inputs;
-  std::vector<uint32_t> control;          // nodes that run before
+  std::vector<uint32_t> control;  // nodes that run before
   std::map<std::string, Attr> attrs;
-  int line = 0;                           // in the text, 0 for bytes
+  int line = 0;  // in the text, 0 for bytes
   const Attr* find(const std::string& key) const {
     auto it = attrs.find(key);
     return it == attrs.end() ? nullptr : &it->second;
@@ -66,7 +66,7 @@ struct Node {
 // A graph body: of the program or of a function.
 struct Body {
   std::vector<Node> nodes;
-  std::vector<uint32_t> order;            // nodes, inputs and control inputs first; else as in the file
+  std::vector<uint32_t> order;  // nodes, inputs and control inputs first; else as in the file
 };
 
 struct Argument {

@@ -22,16 +22,35 @@ using ir::Literal;
 
 constexpr int64_t kMaxElements = int64_t{1} << 51;
 
-struct TypeName { int number; const char* name; Type::Kind kind; DType dtype; const char* format; };
-constexpr TypeName kTypes[] = {
-    {1, "DT_FLOAT", Type::Kind::Tensor, DType::F32, ""},      {2, "DT_DOUBLE", Type::Kind::Tensor, DType::F64, ""},     {3, "DT_INT32", Type::Kind::Tensor, DType::I32, ""},
-    {4, "DT_UINT8", Type::Kind::Tensor, DType::U8, ""},       {5, "DT_INT16", Type::Kind::Tensor, DType::I16, ""},      {6, "DT_INT8", Type::Kind::Tensor, DType::I8, ""},
-    {7, "DT_STRING", Type::Kind::String, DType::Invalid, ""}, {8, "DT_COMPLEX64", Type::Kind::Tensor, DType::C64, ""},  {9, "DT_INT64", Type::Kind::Tensor, DType::I64, ""},
-    {10, "DT_BOOL", Type::Kind::Tensor, DType::Bool, ""},     {14, "DT_BFLOAT16", Type::Kind::Tensor, DType::BF16, ""}, {17, "DT_UINT16", Type::Kind::Tensor, DType::U16, ""},
-    {18, "DT_COMPLEX128", Type::Kind::Tensor, DType::C128, ""}, {19, "DT_HALF", Type::Kind::Tensor, DType::F16, ""},    {20, "DT_RESOURCE", Type::Kind::Resource, DType::Invalid, ""},
-    {21, "DT_VARIANT", Type::Kind::Variant, DType::Invalid, ""}, {22, "DT_UINT32", Type::Kind::Tensor, DType::U32, ""}, {23, "DT_UINT64", Type::Kind::Tensor, DType::U64, ""},
-    {24, "DT_FLOAT8_E5M2", Type::Kind::Tensor, DType::F8, "f8e5m2"}, {25, "DT_FLOAT8_E4M3FN", Type::Kind::Tensor, DType::F8, "f8e4m3fn"},
-    {29, "DT_INT4", Type::Kind::Tensor, DType::I4, ""},       {30, "DT_UINT4", Type::Kind::Tensor, DType::U4, ""}};
+struct TypeName {
+  int number;
+  const char* name;
+  Type::Kind kind;
+  DType dtype;
+  const char* format;
+};
+constexpr TypeName kTypes[] = {{1, "DT_FLOAT", Type::Kind::Tensor, DType::F32, ""},
+                               {2, "DT_DOUBLE", Type::Kind::Tensor, DType::F64, ""},
+                               {3, "DT_INT32", Type::Kind::Tensor, DType::I32, ""},
+                               {4, "DT_UINT8", Type::Kind::Tensor, DType::U8, ""},
+                               {5, "DT_INT16", Type::Kind::Tensor, DType::I16, ""},
+                               {6, "DT_INT8", Type::Kind::Tensor, DType::I8, ""},
+                               {7, "DT_STRING", Type::Kind::String, DType::Invalid, ""},
+                               {8, "DT_COMPLEX64", Type::Kind::Tensor, DType::C64, ""},
+                               {9, "DT_INT64", Type::Kind::Tensor, DType::I64, ""},
+                               {10, "DT_BOOL", Type::Kind::Tensor, DType::Bool, ""},
+                               {14, "DT_BFLOAT16", Type::Kind::Tensor, DType::BF16, ""},
+                               {17, "DT_UINT16", Type::Kind::Tensor, DType::U16, ""},
+                               {18, "DT_COMPLEX128", Type::Kind::Tensor, DType::C128, ""},
+                               {19, "DT_HALF", Type::Kind::Tensor, DType::F16, ""},
+                               {20, "DT_RESOURCE", Type::Kind::Resource, DType::Invalid, ""},
+                               {21, "DT_VARIANT", Type::Kind::Variant, DType::Invalid, ""},
+                               {22, "DT_UINT32", Type::Kind::Tensor, DType::U32, ""},
+                               {23, "DT_UINT64", Type::Kind::Tensor, DType::U64, ""},
+                               {24, "DT_FLOAT8_E5M2", Type::Kind::Tensor, DType::F8, "f8e5m2"},
+                               {25, "DT_FLOAT8_E4M3FN", Type::Kind::Tensor, DType::F8, "f8e4m3fn"},
+                               {29, "DT_INT4", Type::Kind::Tensor, DType::I4, ""},
+                               {30, "DT_UINT4", Type::Kind::Tensor, DType::U4, ""}};
 
 // Results of operators that have several named ones: in a function, "node:name:k" says which.
 const std::unordered_map<std::string_view, std::vector<std::string_view>>& named_results() {
@@ -71,7 +90,8 @@ class Builder {
         if (f.name != "function" || !f.message) continue;
         Function function = this->function(f);
         std::string name = function.name;
-        if (!module.functions.emplace(name, std::move(function)).second) fail(f.offset, fmt::format("the function '{}' is defined twice", name));
+        if (!module.functions.emplace(name, std::move(function)).second)
+          fail(f.offset, fmt::format("the function '{}' is defined twice", name));
       }
     }
     if (module.main.nodes.empty()) fail(0, "the graph has no node: expected GraphDef as text or bytes");
@@ -113,7 +133,8 @@ class Builder {
     if (base == 16) t.remove_prefix(2);
     uint64_t value = 0;
     auto [p, ec] = std::from_chars(t.data(), t.data() + t.size(), value, base);
-    if (f.kind == Field::Kind::Message || t.empty() || ec != std::errc() || p != t.data() + t.size()) fail(f.offset, fmt::format("{}: expected an integer", f.name));
+    if (f.kind == Field::Kind::Message || t.empty() || ec != std::errc() || p != t.data() + t.size())
+      fail(f.offset, fmt::format("{}: expected an integer", f.name));
     return static_cast<int64_t>(negative ? 0 - value : value);
   }
 
@@ -129,14 +150,16 @@ class Builder {
       value = std::numeric_limits<double>::quiet_NaN();
     } else {
       auto [p, ec] = std::from_chars(t.data(), t.data() + t.size(), value);
-      if (f.kind == Field::Kind::Message || t.empty() || ec != std::errc() || p != t.data() + t.size()) fail(f.offset, fmt::format("{}: expected a number", f.name));
+      if (f.kind == Field::Kind::Message || t.empty() || ec != std::errc() || p != t.data() + t.size())
+        fail(f.offset, fmt::format("{}: expected a number", f.name));
     }
     return negative ? -value : value;
   }
 
   bool boolean(const Field& f) {
     if (f.text == "true" || f.text == "True" || f.text == "t" || f.text == "1") return true;
-    if (f.text != "false" && f.text != "False" && f.text != "f" && f.text != "0") fail(f.offset, fmt::format("{}: expected true or false", f.name));
+    if (f.text != "false" && f.text != "False" && f.text != "f" && f.text != "0")
+      fail(f.offset, fmt::format("{}: expected true or false", f.name));
     return false;
   }
 
@@ -165,7 +188,8 @@ class Builder {
       const Field* size = sub(d).find("size");
       int64_t n = size ? integer(*size) : 0;
       if (n < 0) out.known = false;
-      if (n > kMaxElements || (n > 0 && total > kMaxElements / n)) fail(d.offset, "the tensor has more than 2^51 elements; shardproof does not read such shapes");
+      if (n > kMaxElements || (n > 0 && total > kMaxElements / n))
+        fail(d.offset, "the tensor has more than 2^51 elements; shardproof does not read such shapes");
       if (n > 0) total *= n;
       out.dims.push_back(n);
       if (out.dims.size() > 64) fail(d.offset, "the tensor has more than 64 dimensions");
@@ -176,7 +200,7 @@ class Builder {
   static double half(uint64_t bits, bool brain) {
     if (brain) return std::bit_cast<float>(static_cast<uint32_t>(bits << 16));
     uint64_t mantissa = bits & 0x3ff, exponent = bits >> 10 & 0x1f;
-    double value = exponent == 31 ? (mantissa ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity())
+    double value = exponent == 31  ? (mantissa ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity())
                    : exponent == 0 ? std::ldexp(static_cast<double>(mantissa), -24)
                                    : std::ldexp(static_cast<double>(mantissa + 1024), static_cast<int>(exponent) - 25);
     return bits >> 15 & 1 ? -value : value;
@@ -184,9 +208,16 @@ class Builder {
 
   static int width(DType t) {
     switch (t) {
-      case DType::I16: case DType::U16: case DType::F16: case DType::BF16: return 2;
-      case DType::I32: case DType::U32: case DType::F32: return 4;
-      case DType::I64: case DType::U64: case DType::F64: return 8;
+      case DType::I16:
+      case DType::U16:
+      case DType::F16:
+      case DType::BF16: return 2;
+      case DType::I32:
+      case DType::U32:
+      case DType::F32: return 4;
+      case DType::I64:
+      case DType::U64:
+      case DType::F64: return 8;
       default: return 1;
     }
   }
@@ -226,7 +257,8 @@ class Builder {
     if (const Field* content = m.find("tensor_content"); content && !content->text.empty()) {
       size_t w = static_cast<size_t>(width(t));
       if (content->text.size() != static_cast<size_t>(count) * w)
-        fail(content->offset, fmt::format("tensor_content has {} bytes, expected {} ({} elements of {} bytes)", content->text.size(), count * static_cast<int64_t>(w), count, w));
+        fail(content->offset, fmt::format("tensor_content has {} bytes, expected {} ({} elements of {} bytes)", content->text.size(),
+                                          count * static_cast<int64_t>(w), count, w));
       values->reserve(static_cast<size_t>(count));
       for (size_t k = 0; k < static_cast<size_t>(count); ++k) {
         uint64_t bits = 0;
@@ -235,17 +267,25 @@ class Builder {
       }
     } else {
       for (const Field& v : m.fields) {
-        if (v.name == "float_val" || v.name == "double_val") values->push_back(Literal::real(t == DType::F32 ? static_cast<double>(static_cast<float>(real(v))) : real(v), t));
-        else if (v.name == "half_val") values->push_back(from_bits(static_cast<uint64_t>(integer(v)), t));
-        else if (v.name == "bool_val") values->push_back(Literal::boolean(boolean(v)));
-        else if (v.name == "int_val" || v.name == "int64_val" || v.name == "uint32_val" || v.name == "uint64_val") values->push_back(Literal::integer(wrap(static_cast<uint64_t>(integer(v)), t), t));
-        else continue;
-        bool fits = ir::is_float(t) ? values->back().kind == Literal::Kind::Float : t == DType::Bool ? values->back().kind == Literal::Kind::Bool : values->back().kind == Literal::Kind::Int;
+        if (v.name == "float_val" || v.name == "double_val")
+          values->push_back(Literal::real(t == DType::F32 ? static_cast<double>(static_cast<float>(real(v))) : real(v), t));
+        else if (v.name == "half_val")
+          values->push_back(from_bits(static_cast<uint64_t>(integer(v)), t));
+        else if (v.name == "bool_val")
+          values->push_back(Literal::boolean(boolean(v)));
+        else if (v.name == "int_val" || v.name == "int64_val" || v.name == "uint32_val" || v.name == "uint64_val")
+          values->push_back(Literal::integer(wrap(static_cast<uint64_t>(integer(v)), t), t));
+        else
+          continue;
+        bool fits = ir::is_float(t)    ? values->back().kind == Literal::Kind::Float
+                    : t == DType::Bool ? values->back().kind == Literal::Kind::Bool
+                                       : values->back().kind == Literal::Kind::Int;
         if (!fits) fail(v.offset, fmt::format("{} in a tensor of another type", v.name));
       }
       int64_t given = static_cast<int64_t>(values->size());
       if (given > count) fail(f.offset, fmt::format("the constant has {} values, expected at most {}", given, count));
-      if (given == 0 && count > 0) values->push_back(ir::is_float(t) ? Literal::real(0, t) : t == DType::Bool ? Literal::boolean(false) : Literal::integer(0, t));
+      if (given == 0 && count > 0)
+        values->push_back(ir::is_float(t) ? Literal::real(0, t) : t == DType::Bool ? Literal::boolean(false) : Literal::integer(0, t));
       if (given > 1 && given < count) {
         if (count > int64_t{1} << 24) fail(f.offset, "the constant repeats its last value too often: expected tensor_content");
         values->resize(static_cast<size_t>(count), values->back());
@@ -316,7 +356,8 @@ class Builder {
         const Field* value = sub(a).find("value");
         if (value) node.attrs[string_of(sub(a), "key")] = attr(*value);
       }
-      if (!index.emplace(node.name, static_cast<uint32_t>(out->nodes.size())).second) fail(f.offset, fmt::format("the node '{}' is defined twice", node.name));
+      if (!index.emplace(node.name, static_cast<uint32_t>(out->nodes.size())).second)
+        fail(f.offset, fmt::format("the node '{}' is defined twice", node.name));
       out->nodes.push_back(std::move(node));
       sources.push_back(&f);
     }
@@ -332,8 +373,10 @@ class Builder {
         if (name.starts_with('^')) {
           control = true;
           auto it = index.find(std::string(name.substr(1)));
-          if (it != index.end()) node.control.push_back(it->second);
-          else if (!arguments.count(std::string(name.substr(1)))) fail(f.offset, fmt::format("the control input '{}' is not in the graph", name));
+          if (it != index.end())
+            node.control.push_back(it->second);
+          else if (!arguments.count(std::string(name.substr(1))))
+            fail(f.offset, fmt::format("the control input '{}' is not in the graph", name));
           continue;
         }
         if (control) fail(f.offset, "a data input after a control input");
@@ -343,8 +386,8 @@ class Builder {
     sort(*out);
   }
 
-  Ref reference(std::string_view name, size_t offset, const std::unordered_map<std::string, uint32_t>& index, const std::unordered_map<std::string, int>& arguments, bool in_function,
-                const Body& body) {
+  Ref reference(std::string_view name, size_t offset, const std::unordered_map<std::string, uint32_t>& index,
+                const std::unordered_map<std::string, int>& arguments, bool in_function, const Body& body) {
     if (in_function) {
       if (auto it = arguments.find(std::string(name)); it != arguments.end()) return {Ref::kArgument, it->second};
     }
@@ -362,7 +405,8 @@ class Builder {
     }
     int k = -1;
     auto [p, ec] = std::from_chars(rest.data(), rest.data() + rest.size(), k);
-    if (rest.empty() || ec != std::errc() || p != rest.data() + rest.size() || k < 0 || k > 1'000'000) fail(offset, fmt::format("'{}': expected a result number after ':'", name));
+    if (rest.empty() || ec != std::errc() || p != rest.data() + rest.size() || k < 0 || k > 1'000'000)
+      fail(offset, fmt::format("'{}': expected a result number after ':'", name));
     auto named = named_results().find(body.nodes[ref.node].op);
     if (!result.empty() && named != named_results().end()) {
       auto which = std::find(named->second.begin(), named->second.end(), result);
@@ -396,7 +440,10 @@ class Builder {
     if (body.order.size() != n) {
       for (uint32_t k = 0; k < n; ++k) {
         if (missing[k] == 0) continue;
-        throw Fail{Diagnostic{"SP252", fmt::format("the node '{}' depends on itself (a loop of TensorFlow 1): loops are not supported, unroll it", body.nodes[k].name), path_, body.nodes[k].line, text_ ? 1 : 0}};
+        throw Fail{Diagnostic{
+            "SP252",
+            fmt::format("the node '{}' depends on itself (a loop of TensorFlow 1): loops are not supported, unroll it", body.nodes[k].name),
+            path_, body.nodes[k].line, text_ ? 1 : 0}};
       }
     }
   }

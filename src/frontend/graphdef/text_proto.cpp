@@ -127,7 +127,10 @@ class TextParser {
     size_t start = at_;
     if (c == '-' || c == '+') ++at_, skip();
     size_t first = at_;
-    while (at_ < text_.size() && (is_name(text_[at_]) || text_[at_] == '.' || ((text_[at_] == '-' || text_[at_] == '+') && (text_[at_ - 1] | 0x20) == 'e' && text_[first] >= '0' && text_[first] <= '9'))) ++at_;
+    while (at_ < text_.size() &&
+           (is_name(text_[at_]) || text_[at_] == '.' ||
+            ((text_[at_] == '-' || text_[at_] == '+') && (text_[at_ - 1] | 0x20) == 'e' && text_[first] >= '0' && text_[first] <= '9')))
+      ++at_;
     if (at_ == first) fail(at_, "expected a value: a number, a word or a string");
     bool digit = (text_[first] >= '0' && text_[first] <= '9') || text_[first] == '.';
     field.kind = digit || c == '-' || c == '+' ? Field::Kind::Number : Field::Kind::Word;
@@ -139,7 +142,8 @@ class TextParser {
     size_t start = at_;
     char quote = text_[at_++];
     while (true) {
-      if (at_ >= text_.size() || text_[at_] == '\n') fail(start, fmt::format("the string is not closed: expected {} before the end of the line", quote));
+      if (at_ >= text_.size() || text_[at_] == '\n')
+        fail(start, fmt::format("the string is not closed: expected {} before the end of the line", quote));
       char c = text_[at_++];
       if (c == quote) return;
       if (c != '\\') {
@@ -150,7 +154,8 @@ class TextParser {
       c = text_[at_++];
       if (c >= '0' && c <= '7') {
         int value = c - '0';
-        for (int k = 0; k < 2 && at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '7'; ++k) value = value * 8 + (text_[at_++] - '0');
+        for (int k = 0; k < 2 && at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '7'; ++k)
+          value = value * 8 + (text_[at_++] - '0');
         out += static_cast<char>(value);
       } else if (c == 'x' || c == 'X') {
         int value = 0, digits = 0;
@@ -166,7 +171,10 @@ class TextParser {
           case 'b': out += '\b'; break;
           case 'f': out += '\f'; break;
           case 'v': out += '\v'; break;
-          case '\\': case '\'': case '"': case '?': out += c; break;
+          case '\\':
+          case '\'':
+          case '"':
+          case '?': out += c; break;
           default: fail(at_ - 1, fmt::format("'\\{}' is not an escape", c));
         }
       }

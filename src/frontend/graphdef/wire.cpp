@@ -10,33 +10,87 @@ namespace shardproof::graphdef {
 namespace {
 
 enum class Type : uint8_t { Message, String, Int, Bool, Float, Double };
-struct Entry { int number; const char* name; Type type; int message; };  // message: index into kSchema
+struct Entry {
+  int number;
+  const char* name;
+  Type type;
+  int message;
+};  // message: index into kSchema
 
-enum : int { kGraph, kNode, kAttrEntry, kAttr, kList, kFunc, kShape, kDim, kTensor, kLibrary, kFunction, kSignature, kArg, kRetEntry, kMessages };
+enum : int {
+  kGraph,
+  kNode,
+  kAttrEntry,
+  kAttr,
+  kList,
+  kFunc,
+  kShape,
+  kDim,
+  kTensor,
+  kLibrary,
+  kFunction,
+  kSignature,
+  kArg,
+  kRetEntry,
+  kMessages
+};
 
 constexpr Entry kGraphFields[] = {{1, "node", Type::Message, kNode}, {2, "library", Type::Message, kLibrary}, {0, nullptr, Type::Int, 0}};
-constexpr Entry kNodeFields[] = {{1, "name", Type::String, 0}, {2, "op", Type::String, 0}, {3, "input", Type::String, 0}, {4, "device", Type::String, 0},
+constexpr Entry kNodeFields[] = {{1, "name", Type::String, 0},           {2, "op", Type::String, 0},
+                                 {3, "input", Type::String, 0},          {4, "device", Type::String, 0},
                                  {5, "attr", Type::Message, kAttrEntry}, {0, nullptr, Type::Int, 0}};
 constexpr Entry kAttrEntryFields[] = {{1, "key", Type::String, 0}, {2, "value", Type::Message, kAttr}, {0, nullptr, Type::Int, 0}};
-constexpr Entry kAttrFields[] = {{1, "list", Type::Message, kList}, {2, "s", Type::String, 0}, {3, "i", Type::Int, 0}, {4, "f", Type::Float, 0}, {5, "b", Type::Bool, 0},
-                                 {6, "type", Type::Int, 0}, {7, "shape", Type::Message, kShape}, {8, "tensor", Type::Message, kTensor}, {9, "placeholder", Type::String, 0},
-                                 {10, "func", Type::Message, kFunc}, {0, nullptr, Type::Int, 0}};
-constexpr Entry kListFields[] = {{2, "s", Type::String, 0}, {3, "i", Type::Int, 0}, {4, "f", Type::Float, 0}, {5, "b", Type::Bool, 0}, {6, "type", Type::Int, 0},
-                                 {7, "shape", Type::Message, kShape}, {8, "tensor", Type::Message, kTensor}, {9, "func", Type::Message, kFunc}, {0, nullptr, Type::Int, 0}};
+constexpr Entry kAttrFields[] = {{1, "list", Type::Message, kList},
+                                 {2, "s", Type::String, 0},
+                                 {3, "i", Type::Int, 0},
+                                 {4, "f", Type::Float, 0},
+                                 {5, "b", Type::Bool, 0},
+                                 {6, "type", Type::Int, 0},
+                                 {7, "shape", Type::Message, kShape},
+                                 {8, "tensor", Type::Message, kTensor},
+                                 {9, "placeholder", Type::String, 0},
+                                 {10, "func", Type::Message, kFunc},
+                                 {0, nullptr, Type::Int, 0}};
+constexpr Entry kListFields[] = {{2, "s", Type::String, 0},
+                                 {3, "i", Type::Int, 0},
+                                 {4, "f", Type::Float, 0},
+                                 {5, "b", Type::Bool, 0},
+                                 {6, "type", Type::Int, 0},
+                                 {7, "shape", Type::Message, kShape},
+                                 {8, "tensor", Type::Message, kTensor},
+                                 {9, "func", Type::Message, kFunc},
+                                 {0, nullptr, Type::Int, 0}};
 constexpr Entry kFuncFields[] = {{1, "name", Type::String, 0}, {2, "attr", Type::Message, kAttrEntry}, {0, nullptr, Type::Int, 0}};
 constexpr Entry kShapeFields[] = {{2, "dim", Type::Message, kDim}, {3, "unknown_rank", Type::Bool, 0}, {0, nullptr, Type::Int, 0}};
 constexpr Entry kDimFields[] = {{1, "size", Type::Int, 0}, {2, "name", Type::String, 0}, {0, nullptr, Type::Int, 0}};
-constexpr Entry kTensorFields[] = {{1, "dtype", Type::Int, 0}, {2, "tensor_shape", Type::Message, kShape}, {4, "tensor_content", Type::String, 0}, {5, "float_val", Type::Float, 0},
-                                   {6, "double_val", Type::Double, 0}, {7, "int_val", Type::Int, 0}, {8, "string_val", Type::String, 0}, {10, "int64_val", Type::Int, 0},
-                                   {11, "bool_val", Type::Bool, 0}, {13, "half_val", Type::Int, 0}, {16, "uint32_val", Type::Int, 0}, {17, "uint64_val", Type::Int, 0},
+constexpr Entry kTensorFields[] = {{1, "dtype", Type::Int, 0},
+                                   {2, "tensor_shape", Type::Message, kShape},
+                                   {4, "tensor_content", Type::String, 0},
+                                   {5, "float_val", Type::Float, 0},
+                                   {6, "double_val", Type::Double, 0},
+                                   {7, "int_val", Type::Int, 0},
+                                   {8, "string_val", Type::String, 0},
+                                   {10, "int64_val", Type::Int, 0},
+                                   {11, "bool_val", Type::Bool, 0},
+                                   {13, "half_val", Type::Int, 0},
+                                   {16, "uint32_val", Type::Int, 0},
+                                   {17, "uint64_val", Type::Int, 0},
                                    {0, nullptr, Type::Int, 0}};
 constexpr Entry kLibraryFields[] = {{1, "function", Type::Message, kFunction}, {0, nullptr, Type::Int, 0}};
-constexpr Entry kFunctionFields[] = {{1, "signature", Type::Message, kSignature}, {3, "node_def", Type::Message, kNode}, {4, "ret", Type::Message, kRetEntry}, {0, nullptr, Type::Int, 0}};
-constexpr Entry kSignatureFields[] = {{1, "name", Type::String, 0}, {2, "input_arg", Type::Message, kArg}, {3, "output_arg", Type::Message, kArg}, {0, nullptr, Type::Int, 0}};
-constexpr Entry kArgFields[] = {{1, "name", Type::String, 0}, {3, "type", Type::Int, 0}, {4, "type_attr", Type::String, 0}, {0, nullptr, Type::Int, 0}};
+constexpr Entry kFunctionFields[] = {{1, "signature", Type::Message, kSignature},
+                                     {3, "node_def", Type::Message, kNode},
+                                     {4, "ret", Type::Message, kRetEntry},
+                                     {0, nullptr, Type::Int, 0}};
+constexpr Entry kSignatureFields[] = {{1, "name", Type::String, 0},
+                                      {2, "input_arg", Type::Message, kArg},
+                                      {3, "output_arg", Type::Message, kArg},
+                                      {0, nullptr, Type::Int, 0}};
+constexpr Entry kArgFields[] = {
+    {1, "name", Type::String, 0}, {3, "type", Type::Int, 0}, {4, "type_attr", Type::String, 0}, {0, nullptr, Type::Int, 0}};
 constexpr Entry kRetEntryFields[] = {{1, "key", Type::String, 0}, {2, "value", Type::String, 0}, {0, nullptr, Type::Int, 0}};
-constexpr const Entry* kSchema[kMessages] = {kGraphFields, kNodeFields, kAttrEntryFields, kAttrFields, kListFields, kFuncFields, kShapeFields,
-                                             kDimFields, kTensorFields, kLibraryFields, kFunctionFields, kSignatureFields, kArgFields, kRetEntryFields};
+constexpr const Entry* kSchema[kMessages] = {kGraphFields,    kNodeFields,      kAttrEntryFields, kAttrFields,    kListFields,
+                                             kFuncFields,     kShapeFields,     kDimFields,       kTensorFields,  kLibraryFields,
+                                             kFunctionFields, kSignatureFields, kArgFields,       kRetEntryFields};
 
 class WireParser {
  public:
@@ -86,7 +140,9 @@ class WireParser {
         size_t stop = at + length;
         size_t k = at;
         while (k < stop) {
-          uint64_t v = entry->type == Type::Float ? fixed(&k, stop, 4) : entry->type == Type::Double ? fixed(&k, stop, 8) : varint(&k, stop);
+          uint64_t v = entry->type == Type::Float    ? fixed(&k, stop, 4)
+                       : entry->type == Type::Double ? fixed(&k, stop, 8)
+                                                     : varint(&k, stop);
           number(*entry, v, start, out);
         }
       } else {

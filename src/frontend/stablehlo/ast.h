@@ -28,22 +28,27 @@ struct NamedAttr;
 
 struct Attr {
   enum class Kind : uint8_t {
-    Unit, Bool, Int, Float, String, Symbol,
-    Array,    // items
-    Dict,     // entries
-    Dense,    // text: what stands between < and >; type
-    Resource, // text: the name in dense_resource<name>; type
-    Type,     // type, or a function type: ins -> outs
-    Keyword,  // a bare word: DEFAULT
-    Opaque,   // text: "#dialect.name<...>" or "<...>" as written
-    Alias     // text: the name without #
+    Unit,
+    Bool,
+    Int,
+    Float,
+    String,
+    Symbol,
+    Array,     // items
+    Dict,      // entries
+    Dense,     // text: what stands between < and >; type
+    Resource,  // text: the name in dense_resource<name>; type
+    Type,      // type, or a function type: ins -> outs
+    Keyword,   // a bare word: DEFAULT
+    Opaque,    // text: "#dialect.name<...>" or "<...>" as written
+    Alias      // text: the name without #
   };
   Kind kind = Kind::Unit;
-  uint32_t offset = 0, end = 0;                         // where it stands in the text
+  uint32_t offset = 0, end = 0;  // where it stands in the text
   int64_t i = 0;
   double d = 0;
   std::string_view text;
-  std::string string;                                   // String: unescaped
+  std::string string;  // String: unescaped
   TypeId type = kNone;
   std::vector<TypeId> ins, outs;
   std::vector<Attr> items;
@@ -61,7 +66,7 @@ struct BlockArg {
   std::string_view name;  // without %
   TypeId type = kNone;
   LocId loc = kNone;
-  Attr attrs;             // Dict, for function arguments
+  Attr attrs;  // Dict, for function arguments
 };
 
 struct Region {
@@ -84,7 +89,7 @@ struct Op {
   std::vector<NamedAttr> attrs;
   std::vector<Region> regions;
   std::vector<TypeId> operand_types, result_types;
-  bool has_arrow = false;                  // types were written (operands) -> results
+  bool has_arrow = false;  // types were written (operands) -> results
 
   const Attr* find(std::string_view key) const {
     for (const NamedAttr& a : attrs)
@@ -96,14 +101,14 @@ struct Op {
 // loc(...): a tree; aliases may be defined after their use.
 struct LocNode {
   enum class Kind : uint8_t { Unknown, File, Name, CallSite, Fused, Alias } kind = Kind::Unknown;
-  std::string_view text;      // Name, File, Alias: as written (still escaped)
+  std::string_view text;  // Name, File, Alias: as written (still escaped)
   int line = 0;
-  LocId first = kNone;        // Name: child; CallSite: callee; Fused: first part
-  LocId second = kNone;       // CallSite: caller
+  LocId first = kNone;   // Name: child; CallSite: callee; Fused: first part
+  LocId second = kNone;  // CallSite: caller
 };
 
 struct Tree {
-  std::vector<Op> ops;                                            // of the module
+  std::vector<Op> ops;  // of the module
   std::string module_name;
   std::vector<NamedAttr> module_attrs;
   std::vector<hlo::Type> types;

@@ -62,7 +62,8 @@ std::vector<int64_t> Converter::ints(const Attr& attr) {
     for (int64_t n : type.shape) count *= n;
     if (count > kMaxList) parser_.fail(attr.offset, fmt::format("a list of {} integers, expected at most {}", count, kMaxList));
     Dense dense = decode_dense(attr, type, tree_, parser_);
-    if (!dense.known || (!ir::is_int(type.dtype) && type.dtype != ir::DType::Bool)) parser_.fail(attr.offset, "expected a list of integers");
+    if (!dense.known || (!ir::is_int(type.dtype) && type.dtype != ir::DType::Bool))
+      parser_.fail(attr.offset, "expected a list of integers");
     for (const ir::Literal& v : dense.values) out.push_back(v.i);
     if (dense.splat) out.assign(static_cast<size_t>(count), out[0]);
   } else if (attr.kind == Attr::Kind::Int) {
@@ -113,7 +114,8 @@ std::string Converter::word(const Op& op, const Attr* attr) {
   if (attr->kind == Attr::Kind::Opaque) {  // #stablehlo<comparison_direction GE>, #stablehlo.enum<GE>
     size_t close = text.rfind('>');
     size_t start = text.find_last_of(" <", close == std::string_view::npos ? close : close - 1);
-    if (close == std::string_view::npos || start == std::string_view::npos || start + 1 >= close) fail(op, "expected a word such as #stablehlo<precision DEFAULT>");
+    if (close == std::string_view::npos || start == std::string_view::npos || start + 1 >= close)
+      fail(op, "expected a word such as #stablehlo<precision DEFAULT>");
     text = text.substr(start + 1, close - start - 1);
   } else if (attr->kind != Attr::Kind::Keyword && attr->kind != Attr::Kind::Bool) {
     fail(op, "expected a word such as DEFAULT");
@@ -144,7 +146,8 @@ void Converter::dimension_numbers(const Op& op, hlo::Instruction& i) {
   };
   auto known = [&](const Attr& dict, std::initializer_list<std::string_view> keys) {
     for (const auto& [key, value] : dict.entries)
-      if (std::find(keys.begin(), keys.end(), key) == keys.end()) fail(op, fmt::format("'{}' is not known among its dimension numbers", key), "SP241");
+      if (std::find(keys.begin(), keys.end(), key) == keys.end())
+        fail(op, fmt::format("'{}' is not known among its dimension numbers", key), "SP241");
   };
   auto number = [&](const Attr& dict, std::string_view key) {
     std::vector<int64_t> v = list(dict, key);
@@ -164,7 +167,8 @@ void Converter::dimension_numbers(const Op& op, hlo::Instruction& i) {
     auto pair = [&](std::string_view name, std::vector<int64_t>* left, std::vector<int64_t>* right) {
       const Attr* attr = get(op, name);
       if (!attr) return;
-      if (attr->kind != Attr::Kind::Array || attr->items.size() != 2 || attr->items[0].kind != Attr::Kind::Array) fail(op, fmt::format("{}: expected [..] x [..]", name));
+      if (attr->kind != Attr::Kind::Array || attr->items.size() != 2 || attr->items[0].kind != Attr::Kind::Array)
+        fail(op, fmt::format("{}: expected [..] x [..]", name));
       *left = ints(attr->items[0]);
       *right = ints(attr->items[1]);
     };
@@ -172,7 +176,8 @@ void Converter::dimension_numbers(const Op& op, hlo::Instruction& i) {
     pair("contracting_dims", &i.lhs_contract, &i.rhs_contract);
   } else if (i.opcode == "gather" || i.opcode == "dynamic-gather") {
     Attr dict = body("dimension_numbers");
-    known(dict, {"offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map", "index_vector_dim"});
+    known(dict, {"offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map",
+                 "index_vector_dim"});
     i.offset_dims = list(dict, "offset_dims");
     i.collapsed_slice_dims = list(dict, "collapsed_slice_dims");
     i.operand_batching_dims = list(dict, "operand_batching_dims");
@@ -183,7 +188,8 @@ void Converter::dimension_numbers(const Op& op, hlo::Instruction& i) {
     i.indices_are_sorted = get_bool(op, "indices_are_sorted");
   } else {
     Attr dict = body("scatter_dimension_numbers");
-    known(dict, {"update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims", "scatter_dims_to_operand_dims", "index_vector_dim"});
+    known(dict, {"update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims",
+                 "scatter_dims_to_operand_dims", "index_vector_dim"});
     i.update_window_dims = list(dict, "update_window_dims");
     i.inserted_window_dims = list(dict, "inserted_window_dims");
     i.input_batching_dims = list(dict, "input_batching_dims");
@@ -196,7 +202,8 @@ void Converter::dimension_numbers(const Op& op, hlo::Instruction& i) {
 }
 
 // Strides, dilations and padding of i.window, which has `rank` entries already.
-void Converter::windows(const Op& op, hlo::Instruction& i, size_t rank, std::string_view strides, std::string_view base, std::string_view dilation) {
+void Converter::windows(const Op& op, hlo::Instruction& i, size_t rank, std::string_view strides, std::string_view base,
+                        std::string_view dilation) {
   auto read = [&](const Attr* attr, std::string_view name, int64_t hlo::WindowDim::*field) {
     if (!attr) return;
     std::vector<int64_t> values = ints(*attr);
@@ -225,12 +232,18 @@ void Converter::windows(const Op& op, hlo::Instruction& i, size_t rank, std::str
   reversal(get(op, "window_reversal"));
   if (const Attr* w = get(op, "window"); w && w->kind == Attr::Kind::Dict) {
     for (const auto& [key, value] : w->entries) {
-      if (key == "stride") read(&value, key, &hlo::WindowDim::stride);
-      else if (key == "lhs_dilate") read(&value, key, &hlo::WindowDim::base_dilation);
-      else if (key == "rhs_dilate") read(&value, key, &hlo::WindowDim::window_dilation);
-      else if (key == "pad") pads(&value);
-      else if (key == "reverse") reversal(&value);
-      else fail(op, fmt::format("window: '{}' is not known", key), "SP241");
+      if (key == "stride")
+        read(&value, key, &hlo::WindowDim::stride);
+      else if (key == "lhs_dilate")
+        read(&value, key, &hlo::WindowDim::base_dilation);
+      else if (key == "rhs_dilate")
+        read(&value, key, &hlo::WindowDim::window_dilation);
+      else if (key == "pad")
+        pads(&value);
+      else if (key == "reverse")
+        reversal(&value);
+      else
+        fail(op, fmt::format("window: '{}' is not known", key), "SP241");
     }
   }
 }
@@ -243,7 +256,8 @@ void Converter::convolution(const Op& op, hlo::Instruction& i, const Builder& b)
   std::string_view text = numbers->text;
   size_t open = text.find('[');
   size_t close = text.rfind(']');
-  if (open == std::string_view::npos || close == std::string_view::npos || text.find("raw") < open) fail(op, "expected dim_numbers as [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]", "SP241");
+  if (open == std::string_view::npos || close == std::string_view::npos || text.find("raw") < open)
+    fail(op, "expected dim_numbers as [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]", "SP241");
   // [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]  ->  b01f_01io->b01f
   text = text.substr(open, close + 1 - open);
   std::string label;
@@ -253,7 +267,8 @@ void Converter::convolution(const Op& op, hlo::Instruction& i, const Builder& b)
   std::vector<std::pair<int64_t, size_t>> kernel_spatial;  // label, dimension of the kernel
   auto finish_label = [&] {
     if (label.empty()) return;
-    if (label.size() != 1 || (label[0] != 'b' && label[0] != 'f' && label[0] != 'i' && label[0] != 'o' && (label[0] < '0' || label[0] > '9')))
+    if (label.size() != 1 ||
+        (label[0] != 'b' && label[0] != 'f' && label[0] != 'i' && label[0] != 'o' && (label[0] < '0' || label[0] > '9')))
       fail(op, fmt::format("dimension label '{}': expected b, f, i, o or a digit", label), "SP241");
     if (parts.size() == 1 && label[0] >= '0' && label[0] <= '9') kernel_spatial.emplace_back(label[0] - '0', labels);
     part += label;
@@ -278,7 +293,8 @@ void Converter::convolution(const Op& op, hlo::Instruction& i, const Builder& b)
   i.dim_labels = parts[0] + "_" + parts[1] + "->" + parts[2];
   if (i.operands.size() != 2) fail(op, "expected two operands");
   const hlo::Type& kernel = b.type(i.operands[1]);
-  if (kernel.shape.size() != kernel_rank) fail(op, fmt::format("the kernel has rank {}, expected {} as its dimension labels", kernel.shape.size(), kernel_rank));
+  if (kernel.shape.size() != kernel_rank)
+    fail(op, fmt::format("the kernel has rank {}, expected {} as its dimension labels", kernel.shape.size(), kernel_rank));
   i.window.resize(kernel_spatial.size());
   std::vector<char> set(kernel_spatial.size(), 0);
   for (auto [spatial, dim] : kernel_spatial) {
@@ -355,7 +371,8 @@ void Converter::attributes(const Op& op, hlo::Instruction& i, const Builder& b) 
   } else if (o == "dot" || o == "gather" || o == "dynamic-gather" || o == "scatter") {
     dimension_numbers(op, i);
     if (op.name == "stablehlo.dot") {  // last dimension with first
-      if (i.operands.size() != 2 || b.type(i.operands[0]).shape.empty() || b.type(i.operands[1]).shape.empty()) fail(op, "expected two operands of rank 1 or 2");
+      if (i.operands.size() != 2 || b.type(i.operands[0]).shape.empty() || b.type(i.operands[1]).shape.empty())
+        fail(op, "expected two operands of rank 1 or 2");
       i.lhs_contract = {static_cast<int64_t>(b.type(i.operands[0]).shape.size()) - 1};
       i.rhs_contract = {0};
     }
@@ -377,7 +394,8 @@ void Converter::attributes(const Op& op, hlo::Instruction& i, const Builder& b) 
     i.window.resize(sizes.size());
     for (size_t k = 0; k < sizes.size(); ++k) i.window[k].size = sizes[k];
     windows(op, i, sizes.size(), "window_strides", "base_dilations", "window_dilations");
-  } else if (o == "all-reduce" || o == "all-gather" || o == "reduce-scatter" || o == "all-to-all" || o == "collective-permute" || o == "collective-broadcast") {
+  } else if (o == "all-reduce" || o == "all-gather" || o == "reduce-scatter" || o == "all-to-all" || o == "collective-permute" ||
+             o == "collective-broadcast") {
     collective(op, i);
   } else if (o == "send" || o == "recv") {
     collective(op, i);
@@ -389,10 +407,14 @@ void Converter::attributes(const Op& op, hlo::Instruction& i, const Builder& b) 
       size_t m = text.find('m');
       int64_t* field = nullptr;
       for (size_t k = 0; k < text.size(); ++k) {
-        if (text[k] == 'e') field = &i.exponent_bits;
-        else if (k == m) field = &i.mantissa_bits;
-        else if (text[k] >= '0' && text[k] <= '9' && field && *field < 1000) *field = *field * 10 + (text[k] - '0');
-        else fail(op, "format: expected e<bits>m<bits>");
+        if (text[k] == 'e')
+          field = &i.exponent_bits;
+        else if (k == m)
+          field = &i.mantissa_bits;
+        else if (text[k] >= '0' && text[k] <= '9' && field && *field < 1000)
+          *field = *field * 10 + (text[k] - '0');
+        else
+          fail(op, "format: expected e<bits>m<bits>");
       }
     } else {
       i.exponent_bits = need_int(op, "exponent_bits");
@@ -413,7 +435,8 @@ void Converter::attributes(const Op& op, hlo::Instruction& i, const Builder& b) 
     i.other.emplace_back("k", fmt::format("{}", need_int(op, "k")));
     i.other.emplace_back("largest", "true");
   }
-  static const std::unordered_set<std::string_view> skip = {"callee", "decomposition", "call_target_name", "sdy.sharding", "mhlo.sharding", "sharding", "called_computations"};
+  static const std::unordered_set<std::string_view> skip = {"callee",        "decomposition", "call_target_name",   "sdy.sharding",
+                                                            "mhlo.sharding", "sharding",      "called_computations"};
   for (const NamedAttr& a : op.attrs)
     if (!used_.count(a.name) && !skip.count(a.name)) i.other.emplace_back(a.name, verbatim(a.value));
   std::sort(i.other.begin(), i.other.end());

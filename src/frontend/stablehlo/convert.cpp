@@ -16,21 +16,42 @@ bool is_terminator(std::string_view name) {
 }  // namespace
 
 bool same_type(const hlo::Type& a, const hlo::Type& b) {
-  if (a.tuple != b.tuple || a.dtype != b.dtype || a.float_format != b.float_format || a.shape != b.shape || a.elements.size() != b.elements.size()) return false;
+  if (a.tuple != b.tuple || a.dtype != b.dtype || a.float_format != b.float_format || a.shape != b.shape ||
+      a.elements.size() != b.elements.size())
+    return false;
   for (size_t k = 0; k < a.elements.size(); ++k)
     if (!same_type(a.elements[k], b.elements[k])) return false;  // as deep as kMaxTypeDepth
   return true;
 }
 
 std::string hlo_opcode(std::string_view op) {
-  static const std::unordered_map<std::string_view, std::string_view> special = {
-      {"stablehlo.dot_general", "dot"}, {"stablehlo.broadcast_in_dim", "broadcast"}, {"stablehlo.optimization_barrier", "opt-barrier"},
-      {"stablehlo.create_token", "after-all"}, {"stablehlo.composite", "call"}, {"func.call", "call"}, {"stablehlo.case", "conditional"},
-      {"stablehlo.if", "conditional"}, {"sdy.sharding_constraint", "sharding-constraint"}, {"sdy.reshard", "sharding-constraint"},
-      {"sdy.propagation_barrier", "sharding-constraint"}, {"sdy.manual_computation", "manual-computation"}, {"sdy.named_computation", "call"},
-      {"sdy.constant", "constant"}, {"arith.constant", "constant"}, {"chlo.constant", "constant"},
-      {"chlo.erf", "erf"}, {"chlo.tan", "tan"}, {"chlo.top_k", "topk"}, {"chlo.acos", "acos"}, {"chlo.acosh", "acosh"}, {"chlo.asin", "asin"},
-      {"chlo.asinh", "asinh"}, {"chlo.atan", "atan"}, {"chlo.atanh", "atanh"}, {"chlo.cosh", "cosh"}, {"chlo.sinh", "sinh"}};
+  static const std::unordered_map<std::string_view, std::string_view> special = {{"stablehlo.dot_general", "dot"},
+                                                                                 {"stablehlo.broadcast_in_dim", "broadcast"},
+                                                                                 {"stablehlo.optimization_barrier", "opt-barrier"},
+                                                                                 {"stablehlo.create_token", "after-all"},
+                                                                                 {"stablehlo.composite", "call"},
+                                                                                 {"func.call", "call"},
+                                                                                 {"stablehlo.case", "conditional"},
+                                                                                 {"stablehlo.if", "conditional"},
+                                                                                 {"sdy.sharding_constraint", "sharding-constraint"},
+                                                                                 {"sdy.reshard", "sharding-constraint"},
+                                                                                 {"sdy.propagation_barrier", "sharding-constraint"},
+                                                                                 {"sdy.manual_computation", "manual-computation"},
+                                                                                 {"sdy.named_computation", "call"},
+                                                                                 {"sdy.constant", "constant"},
+                                                                                 {"arith.constant", "constant"},
+                                                                                 {"chlo.constant", "constant"},
+                                                                                 {"chlo.erf", "erf"},
+                                                                                 {"chlo.tan", "tan"},
+                                                                                 {"chlo.top_k", "topk"},
+                                                                                 {"chlo.acos", "acos"},
+                                                                                 {"chlo.acosh", "acosh"},
+                                                                                 {"chlo.asin", "asin"},
+                                                                                 {"chlo.asinh", "asinh"},
+                                                                                 {"chlo.atan", "atan"},
+                                                                                 {"chlo.atanh", "atanh"},
+                                                                                 {"chlo.cosh", "cosh"},
+                                                                                 {"chlo.sinh", "sinh"}};
   auto it = special.find(op);
   if (it != special.end()) return std::string(it->second);
   if (!op.starts_with("stablehlo.")) return std::string(op);
@@ -92,13 +113,15 @@ void Converter::functions() {
   std::vector<const Op*> found;
   for (const Op& op : tree_.ops) {
     if (op.name != "func.func") {
-      if (op.name != "sdy.mesh") module_.notes.push_back(fmt::format("line {}: '{}' outside of functions is not read", text_line(op.offset), op.name));
+      if (op.name != "sdy.mesh")
+        module_.notes.push_back(fmt::format("line {}: '{}' outside of functions is not read", text_line(op.offset), op.name));
       continue;
     }
     const Attr* name = op.find("sym_name");
     if (!name || name->string.empty()) fail(op, "expected a function name");
     if (op.regions.empty() || op.regions[0].ops.empty()) continue;  // a declaration: a call of it finds no computation
-    if (!functions_.emplace(name->string, static_cast<uint32_t>(found.size())).second) fail(op, fmt::format("the function @{} is defined twice", name->string));
+    if (!functions_.emplace(name->string, static_cast<uint32_t>(found.size())).second)
+      fail(op, fmt::format("the function @{} is defined twice", name->string));
     found.push_back(&op);
   }
   if (found.empty()) {
@@ -118,7 +141,8 @@ void Converter::functions() {
         ++publics;
       }
     }
-    if (publics != 1) fail(*found[0], "the module has no function @main and not exactly one public function: expected func.func public @main");
+    if (publics != 1)
+      fail(*found[0], "the module has no function @main and not exactly one public function: expected func.func public @main");
   }
   module_.entry = *entry;
   module_.computations.resize(found.size());
@@ -162,7 +186,8 @@ void Converter::function(const Op& op, uint32_t index, bool entry) {
   if (b.returned.size() != result_types.size())
     fail(op, fmt::format("the function returns {} values, expected {} for its type", b.returned.size(), result_types.size()));
   for (size_t k = 0; k < result_types.size(); ++k)
-    if (!same_type(b.type(b.returned[k]), tree_.types[result_types[k]])) fail(op, fmt::format("result {} has another type than the function states", k));
+    if (!same_type(b.type(b.returned[k]), tree_.types[result_types[k]]))
+      fail(op, fmt::format("result {} has another type than the function states", k));
   results.resize(result_types.size(), nullptr);
   if (entry) {
     entry_attributes(op, args, results);
@@ -170,7 +195,8 @@ void Converter::function(const Op& op, uint32_t index, bool entry) {
       // xla.sdy.FuncResultSharding states what the result attribute leaves out.
       const hlo::Instruction& i = b.computation.instructions[b.returned[k]];
       auto& stated = module_.output_shardings[k];
-      if (i.custom_call_target == "xla.sdy.FuncResultSharding" && i.sharding.syntax == frontend::StatedSharding::Syntax::Sdy && stated.syntax != i.sharding.syntax)
+      if (i.custom_call_target == "xla.sdy.FuncResultSharding" && i.sharding.syntax == frontend::StatedSharding::Syntax::Sdy &&
+          stated.syntax != i.sharding.syntax)
         stated = i.sharding;
     }
   }
@@ -186,7 +212,8 @@ void Converter::entry_attributes(const Op& op, const std::vector<const Attr*>& a
     for (const auto& [key, value] : args[k]->entries) {
       if (key == "jax.arg_info" && value.kind == Attr::Kind::String) name = value.string;
       if (key == "tf.aliasing_output" && value.kind == Attr::Kind::Int) {
-        if (value.i < 0 || value.i >= static_cast<int64_t>(results.size())) fail(op, fmt::format("tf.aliasing_output = {} is not a result: expected 0 to {}", value.i, results.size()));
+        if (value.i < 0 || value.i >= static_cast<int64_t>(results.size()))
+          fail(op, fmt::format("tf.aliasing_output = {} is not a result: expected 0 to {}", value.i, results.size()));
         module_.donations.emplace_back(value.i, static_cast<int64_t>(k));
       }
     }
@@ -242,7 +269,8 @@ std::vector<uint32_t> Converter::operands(const Op& op, const Builder& b) {
 
 void Converter::check_operand_types(const Op& op, const std::vector<uint32_t>& ids, const Builder& b) {
   auto check = [&](size_t k, TypeId type) {
-    if (!same_type(b.type(ids[k]), tree_.types[type])) fail(op, fmt::format("operand {} (%{}) was defined with another type than is written here", k, op.operands[k]));
+    if (!same_type(b.type(ids[k]), tree_.types[type]))
+      fail(op, fmt::format("operand {} (%{}) was defined with another type than is written here", k, op.operands[k]));
   };
   if (!op.has_arrow && (op.name == "stablehlo.complex" || op.name == "stablehlo.tuple")) return;  // the one type is the result's
   if (op.operand_types.size() == ids.size()) {
@@ -273,7 +301,8 @@ std::vector<hlo::Type> Converter::results(const Op& op, const Builder& b) {
   } else if (named > 0) {
     fail(op, fmt::format("expected the types of {} results after ':'", named));
   }
-  if (named > 0 && named != static_cast<int64_t>(types.size())) fail(op, fmt::format("{} results are named, expected {} for its types", named, types.size()));
+  if (named > 0 && named != static_cast<int64_t>(types.size()))
+    fail(op, fmt::format("{} results are named, expected {} for its types", named, types.size()));
   (void)b;
   return types;
 }
@@ -339,12 +368,14 @@ void Converter::constant(const Op& op, Builder& b) {
   } else if (number && !types[0].tuple && types[0].shape.empty()) {
     double real = value->kind == Attr::Kind::Float ? value->d : static_cast<double>(value->i);
     ir::DType t = types[0].dtype;
-    if (ir::is_int(t) && value->kind == Attr::Kind::Int) i.literal = std::make_shared<const std::vector<ir::Literal>>(1, ir::Literal::integer(value->i, t));
+    if (ir::is_int(t) && value->kind == Attr::Kind::Int)
+      i.literal = std::make_shared<const std::vector<ir::Literal>>(1, ir::Literal::integer(value->i, t));
     if (ir::is_float(t)) i.literal = std::make_shared<const std::vector<ir::Literal>>(1, ir::Literal::real(round_to(real, t), t));
   }
   if (!i.literal) {
     i.other.emplace_back("unknown_value", "true");
-    module_.notes.push_back(fmt::format("line {}: the value of constant %{} is not in the file (elided, or of a type that is not read)", i.text_line, i.name));
+    module_.notes.push_back(
+        fmt::format("line {}: the value of constant %{} is not in the file (elided, or of a type that is not read)", i.text_line, i.name));
   }
   uint32_t id = add(b, std::move(i));
   define(op, b, id, types);
@@ -364,9 +395,11 @@ void Converter::custom_call(const Op& op, Builder& b) {
   i.sharding = sharding(op.attrs);
   if (opcode == "custom-call") {
     i.custom_call_target = name;
-    if (const Attr* config = get(op, "backend_config")) i.backend_config = config->kind == Attr::Kind::String ? config->string : verbatim(*config);
+    if (const Attr* config = get(op, "backend_config"))
+      i.backend_config = config->kind == Attr::Kind::String ? config->string : verbatim(*config);
   } else if (const Attr* dict = get(op, "mhlo.attributes"); dict && dict->kind == Attr::Kind::Dict) {
-    for (const auto& [key, value] : dict->entries) i.other.emplace_back(key, value.kind == Attr::Kind::Int ? fmt::format("{}", value.i) : verbatim(value));
+    for (const auto& [key, value] : dict->entries)
+      i.other.emplace_back(key, value.kind == Attr::Kind::Int ? fmt::format("{}", value.i) : verbatim(value));
   }
   // An operator with regions behind a custom call is not ours to read.
   if (!op.regions.empty()) fail(op, "a custom call with regions is not supported", "SP241");
@@ -431,8 +464,9 @@ void Converter::find_facts() {
   bool local_shapes = false, shard_shape = false;
   std::vector<char> collective(n, 0);
   std::vector<std::vector<char>> manual(n);
-  static const std::unordered_set<std::string_view> collectives = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute",
-                                                                   "collective-broadcast", "partition-id", "replica-id"};
+  static const std::unordered_set<std::string_view> collectives = {"all-reduce",   "all-gather",         "reduce-scatter",
+                                                                   "all-to-all",   "collective-permute", "collective-broadcast",
+                                                                   "partition-id", "replica-id"};
   for (size_t c = 0; c < n; ++c) {
     for (const hlo::Instruction& i : module_.computations[c].instructions) {
       if (collectives.count(i.opcode)) collective[c] = 1;
@@ -458,7 +492,11 @@ void Converter::find_facts() {
       }
       uint32_t callee = edges[c][next++];
       if (color[callee] == 1)
-        throw Fail{Diagnostic{"SP241", fmt::format("the functions of the module call each other in a circle through @{}: expected calls without recursion", module_.computations[callee].name), path_, 1, 1}};
+        throw Fail{
+            Diagnostic{"SP241",
+                       fmt::format("the functions of the module call each other in a circle through @{}: expected calls without recursion",
+                                   module_.computations[callee].name),
+                       path_, 1, 1}};
       if (color[callee] == 0) {
         color[callee] = 1;
         stack.emplace_back(callee, 0);
@@ -471,9 +509,13 @@ void Converter::find_facts() {
       if (i.opcode != "call" || i.called.size() != 1) continue;
       const hlo::Computation& f = module_.computations[i.called[0]];
       bool fits = f.parameters.size() == i.operands.size() && same_type(f.instructions[f.root].type, i.type);
-      for (size_t k = 0; fits && k < i.operands.size(); ++k) fits = same_type(f.instructions[f.parameters[k]].type, c.instructions[i.operands[k]].type);
+      for (size_t k = 0; fits && k < i.operands.size(); ++k)
+        fits = same_type(f.instructions[f.parameters[k]].type, c.instructions[i.operands[k]].type);
       if (!fits)
-        throw Fail{Diagnostic{"SP240", fmt::format("the call of @{} has other types than the function: expected its {} arguments and its results", f.name, f.parameters.size()), path_, i.text_line, 1}};
+        throw Fail{Diagnostic{"SP240",
+                              fmt::format("the call of @{} has other types than the function: expected its {} arguments and its results",
+                                          f.name, f.parameters.size()),
+                              path_, i.text_line, 1}};
     }
   }
   // Collectives outside of manual computations mean that the whole program is per device (after partitioning).

@@ -39,7 +39,7 @@ class Converter {
   void entry_attributes(const Op& op, const std::vector<const Attr*>& args, const std::vector<const Attr*>& results);
   void convert(const Op& op, Builder& b);
   void module_attributes();
-  void find_facts();                                     // is_spmd, recursion
+  void find_facts();  // is_spmd, recursion
   uint32_t add(Builder& b, hlo::Instruction i);
   hlo::Instruction make(const Op& op, std::string opcode, hlo::Type type);
   uint32_t lookup(const Op& op, std::string_view name, const Builder& b);
@@ -47,8 +47,8 @@ class Converter {
   std::vector<hlo::Type> results(const Op& op, const Builder& b);
   void define(const Op& op, Builder& b, uint32_t index, const std::vector<hlo::Type>& types);
   void bind(const Op& op, Builder& b, std::string name, uint32_t index);
-  hlo::Type type_of(const std::vector<hlo::Type>& types) const;   // one plain, else a tuple
-  void finish(const Op& op, Builder& b);                 // root from `returned`
+  hlo::Type type_of(const std::vector<hlo::Type>& types) const;  // one plain, else a tuple
+  void finish(const Op& op, Builder& b);                         // root from `returned`
   void constant(const Op& op, Builder& b);
   void custom_call(const Op& op, Builder& b);
   void check_operand_types(const Op& op, const std::vector<uint32_t>& ids, const Builder& b);
@@ -79,7 +79,7 @@ class Converter {
   int64_t get_int(const Op& op, int64_t missing, std::string_view name, std::string_view pretty = {});
   int64_t need_int(const Op& op, std::string_view name, std::string_view pretty = {});
   bool get_bool(const Op& op, std::string_view name);
-  std::string word(const Op& op, const Attr* attr);      // an enum: DEFAULT, #stablehlo<precision DEFAULT>
+  std::string word(const Op& op, const Attr* attr);  // an enum: DEFAULT, #stablehlo<precision DEFAULT>
   std::string verbatim(const Attr& attr) const;
   void dimension_numbers(const Op& op, hlo::Instruction& i);
   void convolution(const Op& op, hlo::Instruction& i, const Builder& b);
@@ -112,7 +112,7 @@ class Converter {
   std::unordered_map<LocId, Place> places_;
   std::unordered_map<std::string_view, std::shared_ptr<const std::string>> files_;
   std::vector<size_t> line_starts_;
-  std::unordered_set<std::string_view> used_;            // attributes of the current operator that have been read
+  std::unordered_set<std::string_view> used_;  // attributes of the current operator that have been read
   size_t names_ = 0;
 };
 

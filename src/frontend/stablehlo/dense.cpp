@@ -44,9 +44,17 @@ bool float_from_bits(uint64_t bits, DType dtype, double* value) {
 
 int byte_width(DType dtype) {
   switch (dtype) {
-    case DType::I16: case DType::U16: case DType::F16: case DType::BF16: return 2;
-    case DType::I32: case DType::U32: case DType::F32: return 4;
-    case DType::I64: case DType::U64: case DType::F64: case DType::C64: return 8;
+    case DType::I16:
+    case DType::U16:
+    case DType::F16:
+    case DType::BF16: return 2;
+    case DType::I32:
+    case DType::U32:
+    case DType::F32: return 4;
+    case DType::I64:
+    case DType::U64:
+    case DType::F64:
+    case DType::C64: return 8;
     case DType::C128: return 16;
     default: return 1;
   }
@@ -220,7 +228,8 @@ Dense decode_dense(const Attr& attr, const hlo::Type& type, const Tree& tree, co
       Literal value;
       if (!scalar(text.substr(k, stop - k), type.dtype, &value)) {
         size_t where = static_cast<size_t>(text.data() - parser.text().data()) + k;
-        parser.fail(where, fmt::format("expected a value of type {}, found '{}'", ir::name(type.dtype), text.substr(k, std::min<size_t>(stop - k, 40))));
+        parser.fail(where, fmt::format("expected a value of type {}, found '{}'", ir::name(type.dtype),
+                                       text.substr(k, std::min<size_t>(stop - k, 40))));
       }
       dense.values.push_back(value);
       k = stop;

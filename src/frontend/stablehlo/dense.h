@@ -11,8 +11,8 @@
 namespace shardproof::stablehlo {
 
 struct Dense {
-  bool known = true;                 // false: elided, complex, or an 8-bit float written as bits
-  std::vector<ir::Literal> values;   // row-major; one value stands for all if `splat`
+  bool known = true;                // false: elided, complex, or an 8-bit float written as bits
+  std::vector<ir::Literal> values;  // row-major; one value stands for all if `splat`
   bool splat = false;
 };
 

@@ -107,7 +107,8 @@ hlo::ReplicaGroups Converter::replica_groups(const Op& op, const Attr& attr) {
     groups.groups = mesh_groups(op, attr);
     return groups;
   }
-  if (attr.kind != Attr::Kind::Dense || attr.type == kNone) fail(op, "replica_groups: expected dense<[[0, 1], ...]> or #stablehlo.replica_group_mesh_axes<...>");
+  if (attr.kind != Attr::Kind::Dense || attr.type == kNone)
+    fail(op, "replica_groups: expected dense<[[0, 1], ...]> or #stablehlo.replica_group_mesh_axes<...>");
   const hlo::Type& type = tree_.types[attr.type];
   if (type.shape.size() != 2) fail(op, "replica_groups: expected a tensor of rank 2, one row for each group");
   std::vector<int64_t> ids = ints(attr);
@@ -128,14 +129,19 @@ hlo::ReplicaGroups Converter::replica_groups(const Op& op, const Attr& attr) {
 // A group: the devices that differ only in the named (sub-)axes, the first named axis varying slowest. Groups in the order of the rest.
 std::vector<std::vector<int64_t>> Converter::mesh_groups(const Op& op, const Attr& attr) {
   if (attr.text.substr(0, attr.text.find('<')) != "#stablehlo.replica_group_mesh_axes")
-    fail(op, fmt::format("replica_groups: expected dense<...> or #stablehlo.replica_group_mesh_axes<...>, found {}", attr.text.substr(0, 60)), "SP241");
+    fail(op,
+         fmt::format("replica_groups: expected dense<...> or #stablehlo.replica_group_mesh_axes<...>, found {}", attr.text.substr(0, 60)),
+         "SP241");
   Attr body = parser_.parse_body(attr);
   const Attr* mesh_attr = nullptr;
   const Attr* axes_attr = nullptr;
   for (const auto& [key, value] : body.entries) {
-    if (key == "mesh") mesh_attr = resolve(&value);
-    else if (key == "axes") axes_attr = &value;
-    else fail(op, fmt::format("replica_groups: '{}' is not known here: expected mesh and axes", key), "SP241");
+    if (key == "mesh")
+      mesh_attr = resolve(&value);
+    else if (key == "axes")
+      axes_attr = &value;
+    else
+      fail(op, fmt::format("replica_groups: '{}' is not known here: expected mesh and axes", key), "SP241");
   }
   if (!mesh_attr || !axes_attr || axes_attr->kind != Attr::Kind::Array) fail(op, "replica_groups: expected mesh = ... and axes = [...]");
   frontend::Mesh mesh;
@@ -146,7 +152,8 @@ std::vector<std::vector<int64_t>> Converter::mesh_groups(const Op& op, const Att
     if (!found) fail(op, fmt::format("replica_groups: the module has no mesh @{}", mesh_attr->string));
   } else if (mesh_attr->kind == Attr::Kind::Opaque && mesh_attr->text.starts_with("#sdy.mesh")) {
     mesh = this->mesh(mesh_attr->text, mesh_attr->offset);
-  } else if (mesh_attr->kind == Attr::Kind::Opaque) {  // #stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "x", size = 2>], device_ids = ...>
+  } else if (mesh_attr->kind ==
+             Attr::Kind::Opaque) {  // #stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "x", size = 2>], device_ids = ...>
     Attr m = parser_.parse_body(*mesh_attr);
     for (const auto& [key, value] : m.entries) {
       if (key == "axes" && value.kind == Attr::Kind::Array) {
@@ -173,10 +180,15 @@ std::vector<std::vector<int64_t>> Converter::mesh_groups(const Op& op, const Att
     fail(op, fmt::format("replica_groups: the mesh has {} device ids, expected {}", mesh.device_ids.size(), count));
 
   // Every axis as digits: a plain axis is one digit, an axis used by sub-axes is cut where they say.
-  struct Digit { int64_t size, stride; };
+  struct Digit {
+    int64_t size, stride;
+  };
   std::vector<Digit> named;
   std::vector<std::vector<int64_t>> cuts(mesh.axes.size());  // per axis: sizes of leading parts where it is cut
-  struct Ref { size_t axis; int64_t pre, size; };
+  struct Ref {
+    size_t axis;
+    int64_t pre, size;
+  };
   std::vector<Ref> refs;
   for (const Attr& item : axes_attr->items) {
     if (item.kind != Attr::Kind::Opaque) fail(op, "replica_groups: expected #stablehlo.axis_ref<name = \"...\">");

@@ -30,10 +30,10 @@ bool is_type_word(std::string_view w) {
 ir::DType element_type(std::string_view w) {
   using ir::DType;
   static const std::unordered_map<std::string_view, DType> table = {
-      {"i1", DType::Bool},  {"i2", DType::I2},    {"i4", DType::I4},    {"i8", DType::I8},   {"i16", DType::I16}, {"i32", DType::I32},
-      {"i64", DType::I64},  {"ui2", DType::U2},   {"ui4", DType::U4},   {"ui8", DType::U8},  {"ui16", DType::U16}, {"ui32", DType::U32},
-      {"ui64", DType::U64}, {"si8", DType::I8},   {"si16", DType::I16}, {"si32", DType::I32}, {"si64", DType::I64}, {"index", DType::I64},
-      {"f16", DType::F16},  {"bf16", DType::BF16}, {"f32", DType::F32}, {"f64", DType::F64}};
+      {"i1", DType::Bool},  {"i2", DType::I2},     {"i4", DType::I4},    {"i8", DType::I8},    {"i16", DType::I16},  {"i32", DType::I32},
+      {"i64", DType::I64},  {"ui2", DType::U2},    {"ui4", DType::U4},   {"ui8", DType::U8},   {"ui16", DType::U16}, {"ui32", DType::U32},
+      {"ui64", DType::U64}, {"si8", DType::I8},    {"si16", DType::I16}, {"si32", DType::I32}, {"si64", DType::I64}, {"index", DType::I64},
+      {"f16", DType::F16},  {"bf16", DType::BF16}, {"f32", DType::F32},  {"f64", DType::F64}};
   auto it = table.find(w);
   if (it != table.end()) return it->second;
   if (w.starts_with("f4E")) return DType::F4;
@@ -44,9 +44,9 @@ ir::DType element_type(std::string_view w) {
 // HLO's spelling of the 4- and 8-bit float types ("f8E4M3FN" -> "f8e4m3fn"), in static storage.
 std::string_view float_format(std::string_view w) {
   static constexpr std::string_view kNames[][2] = {
-      {"f4E2M1FN", "f4e2m1fn"},         {"f8E3M4", "f8e3m4"},         {"f8E4M3", "f8e4m3"},           {"f8E4M3FN", "f8e4m3fn"},
-      {"f8E4M3FNUZ", "f8e4m3fnuz"},     {"f8E4M3B11FNUZ", "f8e4m3b11fnuz"}, {"f8E5M2", "f8e5m2"},     {"f8E5M2FNUZ", "f8e5m2fnuz"},
-      {"f8E8M0FNU", "f8e8m0fnu"}};
+      {"f4E2M1FN", "f4e2m1fn"}, {"f8E3M4", "f8e3m4"},         {"f8E4M3", "f8e4m3"},
+      {"f8E4M3FN", "f8e4m3fn"}, {"f8E4M3FNUZ", "f8e4m3fnuz"}, {"f8E4M3B11FNUZ", "f8e4m3b11fnuz"},
+      {"f8E5M2", "f8e5m2"},     {"f8E5M2FNUZ", "f8e5m2fnuz"}, {"f8E8M0FNU", "f8e8m0fnu"}};
   for (const auto& [mlir, hlo] : kNames)
     if (w == mlir) return hlo;
   return {};
@@ -187,7 +187,8 @@ int64_t Parser::integer(const char* what) {
   if (k == digits) expected(what);
   int64_t value = 0;
   auto [p, ec] = std::from_chars(text_.data() + start, text_.data() + k, value);
-  if (ec != std::errc() || p != text_.data() + k) fail(start, fmt::format("{}: '{}' does not fit in 64 bits", what, text_.substr(start, k - start)));
+  if (ec != std::errc() || p != text_.data() + k)
+    fail(start, fmt::format("{}: '{}' does not fit in 64 bits", what, text_.substr(start, k - start)));
   pos_ = k;
   return value;
 }
@@ -431,7 +432,8 @@ Attr Parser::number(bool typed) {
     if (hex) digits.remove_prefix(2);
     uint64_t value = 0;
     auto [p, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), value, hex ? 16 : 10);
-    if (digits.empty() || ec != std::errc() || p != digits.data() + digits.size()) fail(pos_, fmt::format("'{}' is not an integer of 64 bits", a.text));
+    if (digits.empty() || ec != std::errc() || p != digits.data() + digits.size())
+      fail(pos_, fmt::format("'{}' is not an integer of 64 bits", a.text));
     a.i = static_cast<int64_t>(negative ? 0 - value : value);
     if (negative ? value > (uint64_t{1} << 63) : false) fail(pos_, fmt::format("'{}' is not an integer of 64 bits", a.text));
   }

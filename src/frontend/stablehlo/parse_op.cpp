@@ -114,7 +114,9 @@ Region Parser::parse_region(int depth) {
   }
   while (!accept('}')) {
     if (peek() == '^')
-      fail(pos_, "a region with several blocks (branches of the cf dialect) is not supported: expected structured control flow (while, if, case)", "SP241");
+      fail(pos_,
+           "a region with several blocks (branches of the cf dialect) is not supported: expected structured control flow (while, if, case)",
+           "SP241");
     if (at_end()) expected("'}' at the end of a region");
     region.ops.push_back(parse_op(depth));
   }

@@ -121,7 +121,8 @@ void Parser::parse_while(Op& op, int depth) {
   }
   parse_types(op);
   if (op.operand_types.size() != args.size())
-    fail(op.offset, fmt::format("stablehlo.while: expected {} types, one for each iteration argument, found {}", args.size(), op.operand_types.size()));
+    fail(op.offset, fmt::format("stablehlo.while: expected {} types, one for each iteration argument, found {}", args.size(),
+                                op.operand_types.size()));
   for (size_t k = 0; k < args.size(); ++k) args[k].type = op.operand_types[k];
   op.result_types = op.operand_types;
   LocId early = kNone;
@@ -165,7 +166,8 @@ void Parser::parse_reduce(Op& op, int depth) {
   accept_loc(&early);
   op.loc = early;
   if (!applied.empty()) {
-    if (count != 1 || op.operand_types.size() != 2) fail(op.offset, "stablehlo.reduce: expected one operand and one initial value before 'applies'");
+    if (count != 1 || op.operand_types.size() != 2)
+      fail(op.offset, "stablehlo.reduce: expected one operand and one initial value before 'applies'");
     // The short form stands for a region with the one operator on two scalars of the initial value's type.
     Region region;
     TypeId scalar = op.operand_types[1];
@@ -196,7 +198,8 @@ void Parser::parse_reduce(Op& op, int depth) {
     right.push_back(parse_block_arg());
     expect(')', "after the two arguments of the reducer");
   }
-  if (left.size() != count) fail(op.offset, fmt::format("stablehlo.reduce: expected {} argument pairs of the reducer, found {}", count, left.size()));
+  if (left.size() != count)
+    fail(op.offset, fmt::format("stablehlo.reduce: expected {} argument pairs of the reducer, found {}", count, left.size()));
   Region region = parse_region(depth + 1);
   region.args = std::move(left);
   for (BlockArg& arg : right) region.args.push_back(std::move(arg));

@@ -26,26 +26,35 @@ class Parser {
   void seek(size_t at) { pos_ = at; }
   void limit(size_t end) { end_ = end; }
   Attr parse_attr(int depth = 0, bool typed = true);  // typed: numbers and strings may have ": type"
-  Attr parse_body(const Attr& opaque);                 // #x<key = value, ...> -> Dict
+  Attr parse_body(const Attr& opaque);                // #x<key = value, ...> -> Dict
   TypeId parse_type(int depth = 0);
 
   // --- tokens
   void skip_space();
-  bool at_end() { skip_space(); return pos_ >= end(); }
-  char peek() { skip_space(); return pos_ < end() ? text_[pos_] : '\0'; }
+  bool at_end() {
+    skip_space();
+    return pos_ >= end();
+  }
+  char peek() {
+    skip_space();
+    return pos_ < end() ? text_[pos_] : '\0';
+  }
   bool peek_word(std::string_view word);
   bool accept(char c);
-  bool accept(std::string_view token);                 // punctuation such as "->"
-  bool accept_word(std::string_view word);             // a whole identifier
+  bool accept(std::string_view token);      // punctuation such as "->"
+  bool accept_word(std::string_view word);  // a whole identifier
   void expect(char c, const char* where);
-  std::string_view identifier(const char* what);       // [A-Za-z_][A-Za-z0-9_$.]*
-  std::string_view suffix_id(const char* what);        // after % @ #: letters, digits, $ . _ -
-  std::string_view raw_string();                       // "..." without the quotes, still escaped
+  std::string_view identifier(const char* what);  // [A-Za-z_][A-Za-z0-9_$.]*
+  std::string_view suffix_id(const char* what);   // after % @ #: letters, digits, $ . _ -
+  std::string_view raw_string();                  // "..." without the quotes, still escaped
   std::string string() { return unescape(raw_string()); }
   int64_t integer(const char* what);
-  std::string symbol();                                // @name or @"name", with :: parts
-  std::string_view balanced(char open, char close);    // from the open bracket on, brackets included
-  size_t position() { skip_space(); return pos_; }
+  std::string symbol();                              // @name or @"name", with :: parts
+  std::string_view balanced(char open, char close);  // from the open bracket on, brackets included
+  size_t position() {
+    skip_space();
+    return pos_;
+  }
   std::string_view text() const { return text_; }
   [[noreturn]] void fail(size_t at, std::string message, const char* code = "SP240") const;
   [[noreturn]] void expected(const std::string& what);
@@ -63,11 +72,11 @@ class Parser {
   Attr dense(int depth);
   Attr array(int depth);
   Attr parse_dict_value(int depth);
-  std::vector<TypeId> type_list();                     // (T, U)
-  std::vector<TypeId> result_type_list();              // T or (T, U)
+  std::vector<TypeId> type_list();         // (T, U)
+  std::vector<TypeId> result_type_list();  // T or (T, U)
 
   // --- locations (locations.cpp)
-  LocId parse_loc();                                   // at "loc("
+  LocId parse_loc();  // at "loc("
   LocId parse_loc_body(int depth);
   bool accept_loc(LocId* loc);
 
@@ -88,9 +97,9 @@ class Parser {
   void parse_types(Op& op);
   Region parse_region(int depth);
   BlockArg parse_block_arg();
-  void parse_operands(Op& op);                         // %a, %b (maybe none)
+  void parse_operands(Op& op);  // %a, %b (maybe none)
   std::string_view operand();
-  void attr_dict(Op& op);                              // {...}
+  void attr_dict(Op& op);  // {...}
   void add(Op& op, std::string name, Attr value) { op.attrs.push_back({std::move(name), std::move(value)}); }
 
   std::string_view text_;

@@ -58,8 +58,10 @@ const Converter::Place& Converter::place(LocId loc) {
         // "add:" repeats the last part of the name inside it.
         bool colon = name.ends_with(':');
         if (colon) name.pop_back();
-        if (place.op_name.empty()) place.op_name = name;
-        else if (name.size() > place.op_name.size() && name.ends_with(place.op_name)) place.op_name = name;
+        if (place.op_name.empty())
+          place.op_name = name;
+        else if (name.size() > place.op_name.size() && name.ends_with(place.op_name))
+          place.op_name = name;
         names = colon;
       }
       at = node.first;

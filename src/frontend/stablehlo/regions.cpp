@@ -31,7 +31,8 @@ void Converter::free_names(const Region& region, std::unordered_set<std::string>
   }
 }
 
-void Converter::split_free(const Op& op, const Builder& b, Outside outside, std::vector<std::string>* constants, std::vector<std::string>* captured) {
+void Converter::split_free(const Op& op, const Builder& b, Outside outside, std::vector<std::string>* constants,
+                           std::vector<std::string>* captured) {
   for (const std::string& name : free_names(op)) {
     const hlo::Instruction& i = b.computation.instructions[lookup(op, name, b)];
     if (i.opcode == "constant" || i.opcode == "iota") {
@@ -39,7 +40,10 @@ void Converter::split_free(const Op& op, const Builder& b, Outside outside, std:
     } else if (outside == Outside::Parameters) {
       captured->push_back(name);
     } else {
-      fail(op, fmt::format("its region uses %{}, which is defined outside and is no constant: expected a region that only uses its arguments", name), "SP241");
+      fail(op,
+           fmt::format("its region uses %{}, which is defined outside and is no constant: expected a region that only uses its arguments",
+                       name),
+           "SP241");
     }
   }
 }
@@ -95,7 +99,8 @@ uint32_t Converter::tuple_region(const Op& op, const Region& region, const Build
   std::vector<uint32_t> outside;
   for (size_t k = 0; k < type.elements.size(); ++k) {
     std::string name = k < count ? std::string(region.args[k].name) : captured[k - count];
-    if (k < count && !same_type(tree_.types[region.args[k].type], type.elements[k])) fail(op, fmt::format("argument {} of a region has another type than its operand", k));
+    if (k < count && !same_type(tree_.types[region.args[k].type], type.elements[k]))
+      fail(op, fmt::format("argument {} of a region has another type than its operand", k));
     hlo::Instruction get = make(op, "get-tuple-element", type.elements[k]);
     get.name = name;
     get.operands = {parameter};
@@ -188,14 +193,16 @@ void Converter::manual_op(const Op& op, Builder& b) {
   std::vector<hlo::Type> types = results(op, b);
   std::vector<uint32_t> ids = operands(op, b);
   check_operand_types(op, ids, b);
-  if (op.regions.size() != 1 || op.regions[0].args.size() != ids.size()) fail(op, fmt::format("expected one region with {} arguments", ids.size()));
+  if (op.regions.size() != 1 || op.regions[0].args.size() != ids.size())
+    fail(op, fmt::format("expected one region with {} arguments", ids.size()));
   hlo::Instruction i = make(op, hlo_opcode(op.name), type_of(types));
   i.operands = ids;
   if (op.name == "sdy.manual_computation") {
     i.in_shardings = shardings_per_value(op.find("in_shardings"));
     i.out_shardings = shardings_per_value(op.find("out_shardings"));
     if (i.in_shardings.size() != ids.size()) fail(op, fmt::format("{} in_shardings, expected {}", i.in_shardings.size(), ids.size()));
-    if (i.out_shardings.size() != types.size()) fail(op, fmt::format("{} out_shardings, expected {}", i.out_shardings.size(), types.size()));
+    if (i.out_shardings.size() != types.size())
+      fail(op, fmt::format("{} out_shardings, expected {}", i.out_shardings.size(), types.size()));
     const Attr* axes = resolve(op.find("manual_axes"));
     if (!axes) fail(op, "expected manual_axes={...}");
     if (axes->kind == Attr::Kind::Dict) {

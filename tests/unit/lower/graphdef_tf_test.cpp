@@ -20,8 +20,9 @@ struct NoConstants : frontend::ConstantSource {
 
 ir::DType dtype_of(const std::string& name) {
   using ir::DType;
-  static const std::map<std::string, DType> table{{"float32", DType::F32}, {"float64", DType::F64}, {"int32", DType::I32}, {"uint32", DType::U32}, {"int8", DType::I8},
-                                                  {"uint8", DType::U8}, {"bool", DType::Bool}, {"int64", DType::I64}};
+  static const std::map<std::string, DType> table{{"float32", DType::F32}, {"float64", DType::F64}, {"int32", DType::I32},
+                                                  {"uint32", DType::U32},  {"int8", DType::I8},     {"uint8", DType::U8},
+                                                  {"bool", DType::Bool},   {"int64", DType::I64}};
   return table.at(name);
 }
 
@@ -30,9 +31,12 @@ test::Tensor tensor(const nlohmann::json& j) {
   out.dtype = dtype_of(j.at("dtype"));
   out.shape = j.at("shape").get<ir::Shape>();
   for (const auto& v : j.at("values")) {
-    if (!out.is_float()) out.i.push_back(v.get<int64_t>());
-    else if (v.is_string()) out.f.push_back(v == "inf" ? HUGE_VAL : v == "-inf" ? -HUGE_VAL : std::nan(""));
-    else out.f.push_back(v.get<double>());
+    if (!out.is_float())
+      out.i.push_back(v.get<int64_t>());
+    else if (v.is_string())
+      out.f.push_back(v == "inf" ? HUGE_VAL : v == "-inf" ? -HUGE_VAL : std::nan(""));
+    else
+      out.f.push_back(v.get<double>());
   }
   return out;
 }
@@ -41,9 +45,13 @@ std::string differs(const std::string& what, const test::Tensor& got, const test
   if (got.shape != expected.shape || got.dtype != expected.dtype) return what + " has another type";
   const size_t count = expected.is_float() ? expected.f.size() : expected.i.size();
   for (size_t j = 0; j < count; ++j) {
-    bool same = expected.is_float() ? (std::isnan(expected.f[j]) ? std::isnan(got.f[j]) : got.f[j] == expected.f[j] || std::fabs(got.f[j] - expected.f[j]) <= 1e-5 + 2e-4 * std::fabs(expected.f[j]))
+    bool same = expected.is_float() ? (std::isnan(expected.f[j]) ? std::isnan(got.f[j])
+                                                                 : got.f[j] == expected.f[j] || std::fabs(got.f[j] - expected.f[j]) <=
+                                                                                                    1e-5 + 2e-4 * std::fabs(expected.f[j]))
                                     : got.i[j] == expected.i[j];
-    if (!same) return what + " element " + std::to_string(j) + ": " + std::to_string(got.number(j)) + ", TensorFlow says " + std::to_string(expected.number(j));
+    if (!same)
+      return what + " element " + std::to_string(j) + ": " + std::to_string(got.number(j)) + ", TensorFlow says " +
+             std::to_string(expected.number(j));
   }
   return "";
 }
@@ -82,7 +90,8 @@ std::string check(const nlohmann::json& c, const std::string& content) {
     return e.what();
   }
   size_t expected = c.at("outputs").size() + (c.at("updated").empty() ? 0 : c.at("updated").size());
-  if (program->outputs.size() != expected) return "has " + std::to_string(program->outputs.size()) + " outputs, expected " + std::to_string(expected);
+  if (program->outputs.size() != expected)
+    return "has " + std::to_string(program->outputs.size()) + " outputs, expected " + std::to_string(expected);
   for (size_t k = 0; k < expected; ++k) {
     bool updated = k >= c.at("outputs").size();
     if (updated != !program->outputs[k].mutated_input.empty()) return "has its outputs in another order";

@@ -25,7 +25,9 @@ Diagnostic bad(const std::string& text) {
 
 bool says(const Diagnostic& d, const std::string& part) { return d.message.find(part) != std::string::npos; }
 
-std::string constant(const std::string& tensor) { return "node { name: \"c\" op: \"Const\" attr { key: \"value\" value { tensor { " + tensor + " } } } }"; }
+std::string constant(const std::string& tensor) {
+  return "node { name: \"c\" op: \"Const\" attr { key: \"value\" value { tensor { " + tensor + " } } } }";
+}
 
 const Tensor& value(const Module& m) { return *m.main.nodes[0].find("value")->tensor; }
 
@@ -35,17 +37,23 @@ std::string varint(uint64_t v) {
   for (; v >= 0x80; v >>= 7) out += static_cast<char>((v & 0x7f) | 0x80);
   return out + static_cast<char>(v);
 }
-std::string field(int number, const std::string& bytes) { return varint(static_cast<uint64_t>(number) << 3 | 2) + varint(bytes.size()) + bytes; }
+std::string field(int number, const std::string& bytes) {
+  return varint(static_cast<uint64_t>(number) << 3 | 2) + varint(bytes.size()) + bytes;
+}
 std::string number(int field, uint64_t v) { return varint(static_cast<uint64_t>(field) << 3) + varint(v); }
 
 }  // namespace
 
 TEST_CASE("nodes, references, attributes") {
-  Module m = ok("# a comment\nnode {\n  name: \"x\"\n  op: \"Placeholder\"\n  attr { key: \"dtype\" value { type: DT_FLOAT } }\n  attr { key: \"shape\" value { shape { dim { size: 2 } dim { size: 3 } } } }\n}\n"
-                "node { name: \"s\" op: \"Split\" input: [\"d\", \"x\"] device: '/cpu:' \"0\" attr { key: \"num_split\" value { i: 3 } } }\n"
-                "node < name: \"d\" op: \"Const\" attr { key: \"value\" value { tensor { dtype: DT_INT32 tensor_shape {} int_val: 1 } } } >\n"
-                "node { name: \"y\" op: \"AddV2\" input: \"s:2\" input: \"s\" input: \"^d\" attr { key: \"b\" value { b: true } } attr { key: \"f\" value { f: -1.5e-3 } } attr { key: \"s\" value { s: \"a\\n\\101\\x42\" } }\n"
-                "  attr { key: \"l\" value { list { i: [1, -2] i: 0x10 } } } attr { key: \"u\" value { shape { unknown_rank: true } } } }\nversions { producer: 2474 }\n");
+  Module m =
+      ok("# a comment\nnode {\n  name: \"x\"\n  op: \"Placeholder\"\n  attr { key: \"dtype\" value { type: DT_FLOAT } }\n  attr { key: "
+         "\"shape\" value { shape { dim { size: 2 } dim { size: 3 } } } }\n}\n"
+         "node { name: \"s\" op: \"Split\" input: [\"d\", \"x\"] device: '/cpu:' \"0\" attr { key: \"num_split\" value { i: 3 } } }\n"
+         "node < name: \"d\" op: \"Const\" attr { key: \"value\" value { tensor { dtype: DT_INT32 tensor_shape {} int_val: 1 } } } >\n"
+         "node { name: \"y\" op: \"AddV2\" input: \"s:2\" input: \"s\" input: \"^d\" attr { key: \"b\" value { b: true } } attr { key: "
+         "\"f\" value { f: -1.5e-3 } } attr { key: \"s\" value { s: \"a\\n\\101\\x42\" } }\n"
+         "  attr { key: \"l\" value { list { i: [1, -2] i: 0x10 } } } attr { key: \"u\" value { shape { unknown_rank: true } } } "
+         "}\nversions { producer: 2474 }\n");
   REQUIRE(m.main.nodes.size() == 4);
   const Node& x = m.main.nodes[0];
   CHECK(x.line == 2);
@@ -72,7 +80,8 @@ TEST_CASE("nodes, references, attributes") {
 }
 
 TEST_CASE("constants") {
-  Module raw = ok(constant("dtype: DT_INT32 tensor_shape { dim { size: 2 } } tensor_content: \"\\001\\000\\000\\000\\377\\377\\377\\377\""));
+  Module raw =
+      ok(constant("dtype: DT_INT32 tensor_shape { dim { size: 2 } } tensor_content: \"\\001\\000\\000\\000\\377\\377\\377\\377\""));
   CHECK(value(raw).values->at(0).i == 1);
   CHECK(value(raw).values->at(1).i == -1);
   Module splat = ok(constant("dtype: DT_FLOAT tensor_shape { dim { size: 1000 } } float_val: 0.1"));
@@ -97,10 +106,14 @@ TEST_CASE("constants") {
 }
 
 TEST_CASE("functions: arguments, named results, returns") {
-  Module m = ok("node { name: \"x\" op: \"Placeholder\" }\nnode { name: \"c\" op: \"PartitionedCall\" input: \"x\" attr { key: \"f\" value { func { name: \"g\" } } } }\n"
-                "library { function { signature { name: \"g\" input_arg { name: \"a\" type: DT_FLOAT } output_arg { name: \"r\" type: DT_INT32 } output_arg { name: \"q\" type: DT_FLOAT } }\n"
-                "node_def { name: \"k\" op: \"Const\" } node_def { name: \"t\" op: \"TopKV2\" input: \"a\" input: \"k:output:0\" } node_def { name: \"s\" op: \"Split\" input: \"k:output:0\" input: \"a\" }\n"
-                "ret { key: \"r\" value: \"t:indices:0\" } ret { key: \"q\" value: \"s:output:1\" } } }");
+  Module m =
+      ok("node { name: \"x\" op: \"Placeholder\" }\nnode { name: \"c\" op: \"PartitionedCall\" input: \"x\" attr { key: \"f\" value { func "
+         "{ name: \"g\" } } } }\n"
+         "library { function { signature { name: \"g\" input_arg { name: \"a\" type: DT_FLOAT } output_arg { name: \"r\" type: DT_INT32 } "
+         "output_arg { name: \"q\" type: DT_FLOAT } }\n"
+         "node_def { name: \"k\" op: \"Const\" } node_def { name: \"t\" op: \"TopKV2\" input: \"a\" input: \"k:output:0\" } node_def { "
+         "name: \"s\" op: \"Split\" input: \"k:output:0\" input: \"a\" }\n"
+         "ret { key: \"r\" value: \"t:indices:0\" } ret { key: \"q\" value: \"s:output:1\" } } }");
   const Function& g = m.functions.at("g");
   CHECK(g.arguments[0].name == "a");
   CHECK(g.body.nodes[1].inputs[0].node == Ref::kArgument);
@@ -115,14 +128,15 @@ TEST_CASE("bytes") {
   std::string dtype = field(5, field(1, "dtype") + field(2, number(6, 1)));
   std::string shape = field(5, field(1, "shape") + field(2, field(7, field(2, number(1, 4)))));
   std::string ints = field(5, field(1, "l") + field(2, field(1, field(3, varint(5) + varint(static_cast<uint64_t>(-3))))));
-  std::string graph = field(1, field(1, "x") + field(2, "Placeholder") + dtype + shape + ints) + field(1, field(1, "y") + field(2, "Neg") + field(3, "x")) + field(4, number(1, 2474));
+  std::string graph = field(1, field(1, "x") + field(2, "Placeholder") + dtype + shape + ints) +
+                      field(1, field(1, "y") + field(2, "Neg") + field(3, "x")) + field(4, number(1, 2474));
   Module m = ok(graph);
   REQUIRE(m.main.nodes.size() == 2);
   CHECK(m.main.nodes[0].find("dtype")->type.dtype == ir::DType::F32);
   CHECK(m.main.nodes[0].find("shape")->shape.dims == ir::Shape{4});
   CHECK(m.main.nodes[0].find("l")->list[1].i == -3);
   CHECK(m.main.nodes[1].inputs[0].node == 0);
-  for (size_t n = 1; n + 8 < graph.size(); ++n) {   // cut off anywhere inside of the nodes: no crash
+  for (size_t n = 1; n + 8 < graph.size(); ++n) {  // cut off anywhere inside of the nodes: no crash
     Result<Module> r = read_binary(std::string_view(graph).substr(0, n), "g.pb");
     if (!r.ok()) CHECK(r.error().code.starts_with("SP25"));
   }

@@ -50,7 +50,8 @@ std::map<std::string, std::set<int>> operators_by_line(const std::string& text) 
     while (stop < line.size() && (std::isalnum(static_cast<unsigned char>(line[stop])) || line[stop] == '.' || line[stop] == '_')) ++stop;
     std::string name = line.substr(k, stop - k);
     if (name == "call") name = "func.call";
-    if (name.rfind("stablehlo.", 0) == 0 || name.rfind("chlo.", 0) == 0 || name.rfind("sdy.", 0) == 0 || name == "func.call") out[name].insert(number);
+    if (name.rfind("stablehlo.", 0) == 0 || name.rfind("chlo.", 0) == 0 || name.rfind("sdy.", 0) == 0 || name == "func.call")
+      out[name].insert(number);
   }
   return out;
 }
@@ -62,10 +63,18 @@ TEST_CASE("every file of the corpus") {
     MESSAGE("skipped: no ../shared");
     return;
   }
-  const std::map<std::string, std::string> renamed = {{"stablehlo.dot_general", "dot"}, {"stablehlo.broadcast_in_dim", "broadcast"}, {"func.call", "call"},
-                                                      {"sdy.manual_computation", "manual-computation"}, {"sdy.sharding_constraint", "sharding-constraint"},
-                                                      {"sdy.constant", "constant"}, {"chlo.square", "multiply"}, {"chlo.erf", "erf"}, {"chlo.top_k", "topk"},
-                                                      {"stablehlo.case", "conditional"}, {"stablehlo.if", "conditional"}, {"stablehlo.optimization_barrier", "opt-barrier"}};
+  const std::map<std::string, std::string> renamed = {{"stablehlo.dot_general", "dot"},
+                                                      {"stablehlo.broadcast_in_dim", "broadcast"},
+                                                      {"func.call", "call"},
+                                                      {"sdy.manual_computation", "manual-computation"},
+                                                      {"sdy.sharding_constraint", "sharding-constraint"},
+                                                      {"sdy.constant", "constant"},
+                                                      {"chlo.square", "multiply"},
+                                                      {"chlo.erf", "erf"},
+                                                      {"chlo.top_k", "topk"},
+                                                      {"stablehlo.case", "conditional"},
+                                                      {"stablehlo.if", "conditional"},
+                                                      {"stablehlo.optimization_barrier", "opt-barrier"}};
   int files = 0;
   for (const char* root : {"cases", "samples"}) {
     for (const auto& item : fs::recursive_directory_iterator(shared() / root)) {

@@ -22,7 +22,8 @@ inline Module read_ok(const std::string& text) {
 
 // A function main with these arguments, body and results.
 inline std::string main_of(const std::string& arguments, const std::string& body, const std::string& returned, const std::string& types) {
-  return "module @m {\n  func.func public @main(" + arguments + ") -> (" + types + ") {\n" + body + "\n    return " + returned + " : " + types + "\n  }\n}\n";
+  return "module @m {\n  func.func public @main(" + arguments + ") -> (" + types + ") {\n" + body + "\n    return " + returned + " : " +
+         types + "\n  }\n}\n";
 }
 
 inline const Computation& entry(const Module& m) { return m.computations[m.entry]; }
