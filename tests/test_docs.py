@@ -25,7 +25,14 @@ def test_snippets(page: pathlib.Path, binary: pathlib.Path, tmp_path: pathlib.Pa
         pytest.importorskip(package)
     script = tmp_path / f"page_{page.stem}.py"
     script.write_text(code, encoding="utf-8")
-    done = subprocess.run([sys.executable, "-W", "ignore", script], cwd=tmp_path, capture_output=True, text=True, env=environment(), timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=600,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -62,6 +62,7 @@ class Case:
     manifest: dict[str, Any] = dataclasses.field(default_factory=dict)
     numeric: bool = True
     warnings: int | None = None
+    witness: str | None = None  # "shapes": the refutation is by shapes alone, and there are no values to replay
     contains: list[str] = dataclasses.field(default_factory=list)  # words that some assumption or warning must contain
 
 
@@ -75,7 +76,7 @@ def case(name: str, **fields: Any) -> Case:
 def variant(base: Case, suffix: str, **changes: Any) -> Case:
     """The case with something changed; by default it is wrong and its one output refuted."""
     fields = {f.name: copy.copy(getattr(base, f.name)) for f in dataclasses.fields(base)}
-    fields.update(verdict="REFUTED", statuses=None, accept=None, kind=None, contains=[], warnings=None)
+    fields.update(verdict="REFUTED", statuses=None, accept=None, kind=None, contains=[], warnings=None, witness=None)
     fields.update(changes, name=f"{base.name}__{suffix}")
     return case(**fields)
 
@@ -209,7 +210,7 @@ def write_expected(spec: Case, folder: pathlib.Path) -> None:
         expected["accept"] = spec.accept
     if spec.verdict in ("PROVED", "REFUTED"):
         expected["outputs"] = {n: (spec.statuses or {}).get(n, spec.verdict) for n in spec.outputs}
-    for key in ("kind", "warnings", "contains"):
+    for key in ("kind", "warnings", "contains", "witness"):
         if getattr(spec, key) not in (None, []):
             expected[key] = getattr(spec, key)
     (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
