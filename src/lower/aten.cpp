@@ -20,6 +20,17 @@ struct DiagnosticError {  // leaves an inlined submodule
   Diagnostic error;
 };
 
+// A variable that has another value until the end of this scope.
+template <typename T>
+struct Restore {
+  T& variable;
+  T before;
+  Restore(T& v, T now) : variable(v), before(v) { variable = std::move(now); }
+  ~Restore() { variable = before; }
+  Restore(const Restore&) = delete;
+  Restore& operator=(const Restore&) = delete;
+};
+
 // "ParamAOTInput(target='layers.0.wq.weight')" -> layers.0.wq.weight; likewise through nested descriptors.
 std::string descriptor_target(const std::string& descriptor) {
   const std::string_view key = "target='";
@@ -86,7 +97,11 @@ Value Lowering::argument(Scope& scope, const fx::Arg& a) {
     case AK::String: return Value::named(VK::String, a.text);
     case AK::Word: return Value::named(VK::Word, a.text);
     case AK::Symbol: return Value::named(VK::Symbol, a.text);
-    case AK::Self: return Value::named(VK::Constant, a.text);
+    case AK::Self: {
+      Value attribute = Value::named(VK::Constant, a.text);
+      attribute.i = scope.index;
+      return attribute;
+    }
     case AK::Name: {
       const auto it = scope.env.find(a.text);
       if (it == scope.env.end()) malformed("the name " + a.text + " is not defined here");
@@ -132,7 +147,10 @@ std::string Lowering::canonical(const Value& v, bool with_tensors) const {
   return "?";
 }
 
-Value Lowering::resolve_constant(const std::string& name, const fx::TensorType* type) {
+Value Lowering::resolve_constant(const Value& attribute, const fx::TensorType* type) {
+  // Attributes of different submodules may have one name.
+  const auto& [graph, prefix] = graphs_.at(static_cast<size_t>(attribute.i));
+  const std::string name = prefix + attribute.text;
   const auto seen = constants_seen_.find(name);
   if (seen != constants_seen_.end()) return seen->second;
   DType dtype = DType::Invalid;
@@ -148,14 +166,14 @@ Value Lowering::resolve_constant(const std::string& name, const fx::TensorType* 
     shape = type->shape;
   } else {
     // No annotation at the attribute itself: a first user that copies it has one.
-    for (const fx::Value& v : scope_->graph->values) {
-      if (v.op != fx::Value::Op::GetAttr || v.target != name) continue;
+    for (const fx::Value& v : graph->values) {
+      if (v.op != fx::Value::Op::GetAttr || v.target != attribute.text) continue;
       if (concrete(v.type)) {
         dtype = v.type.dtype;
         shape = v.type.shape;
         break;
       }
-      for (const fx::Value& user : scope_->graph->values) {
+      for (const fx::Value& user : graph->values) {
         const bool copies = contains(user.target, "aten.lift_fresh") || contains(user.target, "aten.clone.") ||
                             contains(user.target, "aten.detach.") || contains(user.target, "aten.alias.");
         if (!copies || !concrete(user.type) || user.args.empty() || user.args[0].kind != fx::Arg::Kind::Name || user.args[0].text != v.name) continue;
@@ -305,9 +323,11 @@ std::optional<Diagnostic> Lowering::check(const fx::Value& v, const Value& resul
 Value Lowering::evaluate(Scope& scope, const fx::Value& v) {
   switch (v.op) {
     case fx::Value::Op::Placeholder: SP_CHECK(false); break;
-    case fx::Value::Op::GetAttr:
-      if (concrete(v.type)) return resolve_constant(v.target, &v.type);
-      return Value::named(Value::Kind::Constant, v.target);
+    case fx::Value::Op::GetAttr: {  // asked for where it is used: a constant that nothing needs may have no value
+      Value attribute = Value::named(Value::Kind::Constant, v.target);
+      attribute.i = scope.index;
+      return attribute;
+    }
     case fx::Value::Op::GetItem: {
       if (v.args.size() != 2) malformed("getitem needs two arguments");
       const Value from = argument(scope, v.args[0]);
@@ -347,10 +367,12 @@ std::optional<Diagnostic> Lowering::step(Scope& scope, const fx::Value& v) {
   try {
     result = evaluate(scope, v);
   } catch (const Unsupported& u) {
+    if (!scope.checked) throw;  // the annotations are of other shapes: the whole operator is unknown
     result = opaque_value(scope, v, u.inherited || v.op == fx::Value::Op::GetItem ? u.reason : v.target + ": " + u.reason);
   } catch (const Malformed& e) {
     return wrong(e.message);
   } catch (const InternalError& e) {
+    if (!scope.checked) unsupported(fmt::format("{}: not for these arguments ({})", v.target, e.what()));
     // The builder refused a node: types or sizes that the lowering does not expect. Nothing is known of the result.
     result = opaque_value(scope, v, fmt::format("{}: not for these arguments ({})", v.target, e.what()));
   }
@@ -361,8 +383,7 @@ std::optional<Diagnostic> Lowering::step(Scope& scope, const fx::Value& v) {
 }
 
 std::optional<Diagnostic> Lowering::run_graph(Scope& scope) {
-  Scope* outer = scope_;
-  scope_ = &scope;
+  const Restore<Scope*> outer(scope_, &scope);
   for (const fx::Value& v : scope.graph->values)
     if (v.op == fx::Value::Op::GetItem && !v.args.empty() && v.args[0].kind == fx::Arg::Kind::Name)
       scope.getitems[v.args[0].text].push_back(&v);
@@ -371,26 +392,36 @@ std::optional<Diagnostic> Lowering::run_graph(Scope& scope) {
       if (!scope.env.count(v.name)) placeholder(scope, v);
       continue;
     }
-    if (auto d = step(scope, v)) {
-      scope_ = outer;
-      return d;
-    }
+    if (auto d = step(scope, v)) return d;
   }
-  scope_ = outer;
   return std::nullopt;
+}
+
+const fx::Graph* Lowering::find_submodule(const Scope& scope, const std::string& name) const {
+  for (const fx::Graph* g : {scope.graph, &module_.graph})
+    for (const auto& [key, sub] : g->submodules)
+      if (key == name) return &sub;
+  unsupported("the submodule " + name + " is not in the text");
+}
+
+Value Lowering::inline_elementwise(const std::string& name, std::vector<Value> args, bool (*allowed)(const fx::Value&)) {
+  for (const fx::Value& v : find_submodule(*scope_, name)->values)
+    if (!allowed(v)) unsupported(v.target + " in the submodule " + name + " is not known to work element by element");
+  return inline_graph(*scope_, name, std::move(args), false);
 }
 
 // Calls submodule `name` with these arguments, as if its text stood here.
 Value Lowering::inline_graph(Scope& scope, const std::string& name, std::vector<Value> args, bool checked) {
-  const fx::Graph* graph = nullptr;
-  for (const fx::Graph* g : {scope.graph, &module_.graph})
-    for (const auto& [key, sub] : g->submodules)
-      if (!graph && key == name) graph = &sub;
-  if (!graph) unsupported("the submodule " + name + " is not in the text");
-  if (++depth_ > kMaxDepth) malformed("submodules call each other too deeply");
+  const fx::Graph* graph = find_submodule(scope, name);
+  const Restore<int> depth(depth_, depth_ + 1);
+  if (depth_ > kMaxDepth) malformed("submodules call each other too deeply");
+  const Restore<std::string> label(b.label, b.label), source(b.source_op, b.source_op);
+  const Restore<ir::Loc> loc(b.loc, b.loc);
   Scope inner;
   inner.graph = graph;
-  inner.checked = checked;
+  inner.checked = checked && scope.checked;
+  inner.index = static_cast<int64_t>(graphs_.size());
+  graphs_.push_back({graph, graphs_.at(static_cast<size_t>(scope.index)).second + name + "."});
   size_t k = 0;
   for (const fx::Value& v : graph->values)
     if (v.op == fx::Value::Op::Placeholder) {
@@ -398,19 +429,10 @@ Value Lowering::inline_graph(Scope& scope, const std::string& name, std::vector<
       inner.env[v.name] = args[k++];
     }
   if (k != args.size()) malformed(fmt::format("the submodule {} takes {} arguments, not {}", name, k, args.size()));
-  const std::string label = b.label, source = b.source_op;
-  const ir::Loc loc = b.loc;
-  Scope* outer = scope_;
   std::optional<Diagnostic> d = run_graph(inner);
   if (d) throw DiagnosticError{*d};
   std::vector<Value> out;
-  scope_ = &inner;
   for (const fx::OutputRef& o : graph->outputs) out.push_back(argument(inner, o.value));
-  scope_ = outer;
-  b.label = label;
-  b.source_op = source;
-  b.loc = loc;
-  --depth_;
   return Value::list(std::move(out));
 }
 
@@ -420,7 +442,7 @@ void Lowering::finish(Scope& scope) {
     try {
       if (v.is(Value::Kind::Tensor)) return m.read(v.tensor);
       if (v.is(Value::Kind::Constant)) {
-        const Value c = resolve_constant(v.text, nullptr);
+        const Value c = resolve_constant(v, nullptr);
         if (c.is(Value::Kind::Tensor)) return m.read(c.tensor);
         reason = c.text;
       }
@@ -459,6 +481,7 @@ void Lowering::finish(Scope& scope) {
 Result<frontend::Program> Lowering::run() {
   Scope scope;
   scope.graph = &module_.graph;
+  graphs_.push_back({scope.graph, ""});
   try {
     if (auto d = run_graph(scope)) return *d;
     scope_ = &scope;

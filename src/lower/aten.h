@@ -33,7 +33,7 @@ struct Value {
     None, Bool, Int, Float, String, Tensor, List,
     Word,     // torch.float32 and other names that stand for themselves
     Object,   // a process group, mesh, submodule or other thing without a tensor: text = attribute or placeholder
-    Constant, // an attribute whose value we have not asked for yet: its type comes from its first use. text = attribute
+    Constant, // an attribute whose value we have not asked for yet: its type comes from its first use. text = attribute, i = its graph
     Symbol,   // a symbolic integer: text
     Unknown   // a tensor of unknown shape: text = why
   } kind = Kind::None;
@@ -65,7 +65,7 @@ using Rows = std::span<const OpRow>;
 // One list of rows per file.
 Rows view_rows(), factory_rows(), pointwise_rows(), activation_rows(), reduce_rows(), matmul_rows(), norm_rows(), loss_rows(), attention_rows(),
     convolution_rows(), pool_rows(), index_rows(), scatter_rows(), sort_rows(), random_rows(), collective_rows(), complex_rows(), optimizer_rows(), misc_rows(),
-    compose_rows();
+    compose_rows(), flex_rows();
 const OpRow* find_op(std::string_view name);       // nullptr if there is none
 std::vector<const OpRow*> all_ops();               // sorted by name
 std::string_view family_of(const OpRow* row);      // for docs/coverage.md
@@ -168,8 +168,11 @@ class Lowering {
   const frontend::ConstantSource& constants;
   void note(const std::string& text);                              // once each
   Value call(std::string_view op, std::vector<Value> positional, const fx::Value* site = nullptr);
-  Value resolve_constant(const std::string& name, const fx::TensorType* type);
+  Value resolve_constant(const Value& attribute, const fx::TensorType* type);
   ir::GroupRef group(const Value& v);
+  // The results of a submodule of this graph, given arguments of other shapes than it was written for; refused unless `allowed` holds
+  // for each of its operators.
+  Value inline_elementwise(const std::string& name, std::vector<Value> args, bool (*allowed)(const fx::Value&));
   // Two real parts of a complex node.
   std::pair<NodeId, NodeId> parts(NodeId x);
   NodeId complex_from(NodeId re, NodeId im);
@@ -181,6 +184,7 @@ class Lowering {
     std::unordered_map<std::string, Value> env;
     std::unordered_map<std::string, std::vector<const fx::Value*>> getitems;
     bool checked = true;                                           // compare results with annotations
+    int64_t index = 0;                                             // in graphs_
   };
   std::optional<Diagnostic> run_graph(Scope& scope);
   std::optional<Diagnostic> step(Scope& scope, const fx::Value& v);
@@ -188,6 +192,7 @@ class Lowering {
   Value evaluate_call(Scope& scope, const fx::Value& v);
   Value higher_order(Scope& scope, const fx::Value& v);
   Value auto_functionalized(Scope& scope, const fx::Value& v, bool v2);
+  const fx::Graph* find_submodule(const Scope& scope, const std::string& name) const;
   Value inline_graph(Scope& scope, const std::string& name, std::vector<Value> args, bool checked);
   Value builtin(Scope& scope, const fx::Value& v);
   Value bound_call(const OpRow& row, std::vector<Value> positional, std::vector<std::pair<std::string, Value>> keywords, const fx::Value* site);
@@ -211,6 +216,7 @@ class Lowering {
   std::vector<std::pair<size_t, TensorId>> input_tensors_;         // index in program.inputs, tensor
   std::unordered_map<std::string, Value> constants_seen_;
   std::unordered_map<NodeId, std::pair<NodeId, NodeId>> parts_;
+  std::vector<std::pair<const fx::Graph*, std::string>> graphs_;   // graphs seen, and what precedes their attributes' names: "" or "submod_1."
   Scope* scope_ = nullptr;                                         // the graph being lowered
   int depth_ = 0;
   friend struct KernelRun;

@@ -160,7 +160,7 @@ NodeId Call::node(const Value& v) {
   switch (v.kind) {
     case Value::Kind::Tensor: return m.read(v.tensor);
     case Value::Kind::Unknown: inherited(v.text);
-    case Value::Kind::Constant: return node(l.resolve_constant(v.text, nullptr));
+    case Value::Kind::Constant: return node(l.resolve_constant(v, nullptr));
     case Value::Kind::Symbol: unsupported("dynamic size " + v.text);
     case Value::Kind::Object: unsupported(v.text + " is no tensor that we know");
     case Value::Kind::Bool: return b.constant(Literal::boolean(v.i != 0), DType::Bool);
@@ -261,7 +261,7 @@ Value Call::outs(const Nodes& xs) {
 }
 
 Value Call::view(size_t k, std::vector<ViewStep> steps) {
-  if (args[k].is(Value::Kind::Constant)) args[k] = l.resolve_constant(args[k].text, nullptr);
+  if (args[k].is(Value::Kind::Constant)) args[k] = l.resolve_constant(args[k], nullptr);
   if (!args[k].is(Value::Kind::Tensor)) malformed("a tensor was expected");
   return Value::of(m.view(args[k].tensor, std::move(steps)));
 }

@@ -23,7 +23,7 @@ struct Table {
         {"reductions", reduce_rows()}, {"products", matmul_rows()}, {"normalisation", norm_rows()}, {"losses", loss_rows()},
         {"attention", attention_rows()}, {"convolution", convolution_rows()}, {"pooling", pool_rows()}, {"indexing", index_rows()},
         {"scatter", scatter_rows()}, {"sorting", sort_rows()}, {"random", random_rows()}, {"collectives", collective_rows()},
-        {"complex", complex_rows()}, {"optimizers", optimizer_rows()}, {"shapes", misc_rows()}, {"composites", compose_rows()}};
+        {"complex", complex_rows()}, {"optimizers", optimizer_rows()}, {"shapes", misc_rows()}, {"composites", compose_rows()}, {"flex attention", flex_rows()}};
     for (const auto& [family, list] : lists)
       for (const OpRow& row : list) {
         const bool is_new = rows.emplace(row.name, &row).second;
@@ -186,6 +186,7 @@ Value Lowering::dispatch(std::string_view name, std::vector<Value> positional, K
 Value Lowering::in_place(std::string_view, std::string_view functional, std::vector<Value>& positional, Keywords& keywords, const fx::Value* site) {
   const OpRow& row = *find_op(functional);
   std::vector<Value> args = bind(params_of(row), std::move(positional), std::move(keywords));
+  if (!args.empty() && args[0].is(Value::Kind::Constant)) args[0] = resolve_constant(args[0], nullptr);
   if (args.empty() || !args[0].is(Value::Kind::Tensor)) {
     if (!args.empty() && args[0].is(Value::Kind::Unknown)) unsupported(args[0].text);
     malformed("an in-place operator needs a tensor to write to");

@@ -246,3 +246,37 @@ def test_a_training_step_as_a_whole(tool):
     values = evaluate(graph, dict(zip(placeholders, [x.detach() for x in inputs])))
     for got, want in zip(values, step(*inputs)):
         assert torch.allclose(got, want.detach(), rtol=1e-9, atol=1e-9)
+
+
+def test_flex_attention_forward_and_backward(tool):
+    from torch._higher_order_ops.flex_attention import flex_attention as operator
+    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    def visible(b, h, q, kv):
+        return q >= kv
+
+    def changed(s, b, h, q, kv):
+        return torch.tanh(s / 2) * 2 + (q - kv) * (h + 1)
+
+    block = create_block_mask(visible, None, None, 8, 8, device="cpu").as_tuple()
+    options = {"OUTPUT_LOGSUMEXP": True, "BACKEND": "AUTO", "OUTPUT_MAX": False}
+
+    def step(q, k, v, g):
+        out = operator(q, k, v, changed, block, 0.25, options, (), ())[0]
+        return (out.detach(), *torch.autograd.grad(out, (q, k, v), g))
+
+    inputs = [f(2, 4, 8, 16), f(2, 2, 8, 16), f(2, 2, 8, 16), f(2, 4, 8, 16)]
+    leaves = [x.clone().requires_grad_() for x in inputs[:3]]
+    text = make_fx(step, tracing_mode="real")(*leaves, inputs[3]).print_readable(print_output=False)
+    graph = fxtext.lower([text], tool)[0]
+    assert "error" not in graph and graph["unsupported"] == []
+    values = evaluate(graph, dict(zip([x["name"] for x in graph["inputs"]], inputs)))
+
+    q, k, v = leaves
+    away = torch.arange(8)[:, None] - torch.arange(8)
+    s = q @ k.repeat_interleave(2, 1).transpose(-1, -2) * 0.25
+    s = (torch.tanh(s / 2) * 2 + away * (torch.arange(4) + 1)[:, None, None]).masked_fill(away < 0, -math.inf)
+    out = s.softmax(-1) @ v.repeat_interleave(2, 1)
+    for got, want in zip(values, (out, *torch.autograd.grad(out, leaves, inputs[3]))):
+        assert torch.allclose(got, want, rtol=1e-8, atol=1e-8)
