@@ -12,7 +12,7 @@ namespace {
 std::optional<ir::Shape> local_shape(ir::Shape s, const manifest::Placement& placement, const manifest::Manifest& m) {
   using Step = manifest::Step;
   for (const Step& step : placement.steps) {
-    if (step.kind != Step::Kind::Shard) continue;   // the others keep the shape
+    if (step.kind != Step::Kind::Shard) continue;  // the others keep the shape
     if (!step.blocks.empty() || step.equal_blocks != 1 || !step.chunks.empty() || step.padded != 0 || !m.mesh) return std::nullopt;
     int64_t parts = 1;
     for (int axis : step.axes) parts *= m.mesh->axes[static_cast<size_t>(axis)].size;
@@ -25,7 +25,8 @@ std::optional<ir::Shape> local_shape(ir::Shape s, const manifest::Placement& pla
 
 }  // namespace
 
-lower::InputShapes graph_input_shapes(const manifest::Manifest& manifest, const std::vector<std::string>& missing, const frontend::Program& sequential) {
+lower::InputShapes graph_input_shapes(const manifest::Manifest& manifest, const std::vector<std::string>& missing,
+                                      const frontend::Program& sequential) {
   lower::InputShapes out;
   auto give = [&](const std::string& name, const ir::Shape& shape) {
     if (std::find(missing.begin(), missing.end(), name) != missing.end()) out.emplace(name, shape);
@@ -43,7 +44,8 @@ lower::InputShapes graph_input_shapes(const manifest::Manifest& manifest, const 
       if (fits && manifest::specificity(key) > best) best = manifest::specificity(key), placement = &p;
     }
     for (const manifest::ExtraInput& e : manifest.extra_inputs)
-      if (e.kind == manifest::ExtraInput::Kind::SameAs && std::find(names.begin(), names.end(), e.same_as) != names.end()) give(e.name, shape);
+      if (e.kind == manifest::ExtraInput::Kind::SameAs && std::find(names.begin(), names.end(), e.same_as) != names.end())
+        give(e.name, shape);
     if (!placement) continue;
     if (placement->kind == manifest::Placement::Kind::Terms) {
       for (const manifest::Term& term : placement->terms)
