@@ -179,18 +179,38 @@ bool same_element(const Buffer& x, size_t i, const Buffer& y, size_t j) {
   }
 }
 
-void number_elements(Buffer& b, uint64_t& next) {
+void number_elements(Buffer& b, uint64_t node) {
   constexpr uint64_t kLow = (uint64_t{1} << 40) - 1;
+  const auto mix = [](uint64_t x) {
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    return x ^ (x >> 32);
+  };
+  const uint64_t seed = mix(node + 1);
   if (b.number == Number::Interval) {
     for (size_t k = 0; k < b.size; ++k) {
       if (b.r[k] == 0 || !(b.r[k] <= DBL_MAX)) continue;
       // Raised by more than the low 40 bits can take away; subnormal radii have no such bits.
+      const uint64_t h = mix(seed ^ mix(std::bit_cast<uint64_t>(b.m[k])) ^ std::bit_cast<uint64_t>(b.r[k]));
       const double r = std::max(b.r[k] * (1 + 0x1p-10), 1e-290);
-      b.r[k] = std::bit_cast<double>((std::bit_cast<uint64_t>(r) & ~kLow) | (next++ & kLow));
+      b.r[k] = std::bit_cast<double>((std::bit_cast<uint64_t>(r) & ~kLow) | (h & kLow));
     }
   } else if (b.number == Number::Ball) {
-    b.tag.resize(b.size);
-    for (size_t k = 0; k < b.size; ++k) b.tag[k] = arb_is_exact(b.ball[k]) ? 0 : next++;
+    b.tag.assign(b.size, 0);
+    for (size_t k = 0; k < b.size; ++k) {
+      arb_srcptr x = b.ball[k];
+      if (arb_is_exact(x)) continue;
+      uint64_t h = seed ^ mix(MAG_MAN(arb_radref(x)));
+      if (!arf_is_special(arb_midref(x))) {
+        mp_srcptr limbs;
+        mp_size_t count;
+        ARF_GET_MPN_READONLY(limbs, count, arb_midref(x));
+        for (mp_size_t j = 0; j < count; ++j) h = mix(h ^ limbs[j]);
+      }
+      b.tag[k] = mix(h ^ std::bit_cast<uint64_t>(arf_get_d(arb_midref(x), ARF_RND_NEAR))) | 1;
+    }
   }
 }
 
@@ -298,6 +318,50 @@ Value refine(const Value& x, const std::vector<Axis>& axes) {
     for (int64_t& t : tables[d]) t *= strides[d];
   }
   return view(x, axes, tables);
+}
+
+Value compress(const Value& x) {
+  const auto alike = [](const Buffer& b, size_t i, size_t j) {
+    const State s = b.state_at(i);
+    return s == State::Fine ? same_element(b, i, b, j) : s == b.state_at(j);
+  };
+  Value out = x;
+  for (size_t d = 0; d < out.axes.size(); ++d) {
+    const Axis axis = out.axes[d];
+    const int64_t count = axis.blocks();
+    if (count <= 1) continue;
+    const auto strides = out.strides();
+    const int64_t stride = strides[d];
+    const size_t total = out.data->size;
+    // Element k and its neighbour along d, for all k but those in the last run.
+    std::vector<bool> differs(static_cast<size_t>(count - 1), false);
+    int64_t left = count - 1;
+    for (size_t k = 0; k < total && left > 0; ++k) {
+      const int64_t at = static_cast<int64_t>(k) / stride % count;
+      if (at == count - 1 || differs[at]) continue;
+      const size_t next = k + static_cast<size_t>(stride);
+      if (alike(*out.data, k, next) && (!out.imag || alike(*out.imag, k, next))) continue;
+      differs[at] = true;
+      --left;
+    }
+    if (left == 0) continue;
+    std::vector<int64_t> ends, kept;
+    for (int64_t k = 0; k < count; ++k) {
+      if (k == count - 1 || differs[k]) {
+        ends.push_back(axis.end(k));
+        kept.push_back(k);
+      }
+    }
+    std::vector<Table> tables(out.axes.size());
+    for (size_t e = 0; e < out.axes.size(); ++e) {
+      const int64_t n = e == d ? static_cast<int64_t>(kept.size()) : out.axes[e].blocks();
+      for (int64_t k = 0; k < n; ++k) tables[e].push_back((e == d ? kept[k] : k) * strides[e]);
+    }
+    std::vector<Axis> axes = out.axes;
+    axes[d] = Axis::cut(axis.extent(), std::move(ends));
+    out = view(out, std::move(axes), tables);
+  }
+  return out;
 }
 
 size_t locate(const Value& x, const std::vector<int64_t>& index) {

@@ -96,8 +96,8 @@ struct Buffer {
   size_t bytes() const;
 };
 Order order(const Buffer& x, size_t i, const Buffer& y, size_t j, bool is_unsigned);
-// Gives every inexact element a number of its own, from `next` on (see number.h).
-void number_elements(Buffer& b, uint64_t& next);
+// Gives every inexact element its number (see number.h).
+void number_elements(Buffer& b, uint64_t node);
 bool same_element(const Buffer& x, size_t i, const Buffer& y, size_t j);  // the same representation
 
 using Table = std::vector<int64_t>;
@@ -117,6 +117,8 @@ struct Value {
 int64_t count_blocks(const std::vector<Axis>& axes);
 Value view(const Value& x, std::vector<Axis> axes, const std::vector<Table>& tables);   // gather() on all parts
 Value refine(const Value& x, const std::vector<Axis>& axes);   // REQUIRES: finer axes
+// Merges neighbouring runs whose elements are all identical. What a reshape had to cut finely is often still constant there.
+Value compress(const Value& x);
 // Position in the blocks of the element at an index.
 size_t locate(const Value& x, const std::vector<int64_t>& index);
 

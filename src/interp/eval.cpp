@@ -24,6 +24,8 @@ bool computes(const ir::Graph& g, const ir::Node& n) {
   }
 }
 
+constexpr size_t kCompressFrom = 4096;  // elements; below it is not worth the look
+
 size_t bytes_of(const Value& v) { return v.data->bytes() + (v.imag ? v.imag->bytes() : 0); }
 
 // Inputs are given as intervals; balls take them over exactly.
@@ -69,7 +71,31 @@ Value make_value(ir::DType t, std::vector<Axis> axes, Buffer data) {
   return v;
 }
 
-// S-1 to S-6
+// S-6 random. Every draw gives one and the same value everywhere: an outcome that may occur, and on which it does not matter how draws of the two
+// programs are paired. So a difference that shows then shows for every admissible pairing.
+static bool constant_draw(const Context& c, const ir::Node& n, Buffer& b) {
+  if (!draws_are_constant(n)) return false;
+  double v = 0;
+  if (n.name == "bernoulli") {
+    v = n.lit.kind == ir::Literal::Kind::Float ? n.lit.d > 0 : n.lit.i > 0;  // everything is kept, unless that is impossible
+  } else if (n.name == "uniform") {
+    v = 0.40625;
+  } else if (n.name == "normal") {
+    v = 0.59375;
+  } else {
+    v = 5;
+  }
+  for (size_t k = 0; k < b.size; ++k) {
+    if (b.number == Number::Integer) {
+      b.i[k] = n.dtype == ir::DType::Bool ? v != 0 : wrap_integer(static_cast<int64_t>(v), n.dtype);
+    } else {
+      c.set_number(b, k, {v, 0});
+    }
+  }
+  return true;
+}
+
+// S-1 to S-7
 Value eval_leaf(Context& c, const ir::Node& n) {
   using ir::Op;
   std::vector<Axis> axes;
@@ -88,7 +114,10 @@ Value eval_leaf(Context& c, const ir::Node& n) {
     case Op::Iota:
       for (size_t k = 0; k < b.size; ++k) set_literal(c, b, k, ir::Literal::integer(static_cast<int64_t>(k)), n.dtype);
       break;
-    default: return c.poison(n.dtype, n.shape, State::Undecided);  // Uninit, Random: any value
+    case Op::Random:
+      if (!constant_draw(c, n, b)) return c.poison(n.dtype, n.shape, State::Undecided);
+      break;
+    default: return c.poison(n.dtype, n.shape, State::Undecided);  // Uninit: any value
   }
   if (ir::is_complex(n.dtype)) {
     Buffer zero = Buffer::make(c.config.number, b.size);
@@ -106,7 +135,12 @@ std::vector<Value> eval_opaque(Context& c, const ir::Node& n, const std::vector<
   return out;
 }
 
-Evaluator::Evaluator(const ir::Graph& graph, const Inputs& inputs, Config config) : context_{graph, config, 0, 1}, inputs_(inputs) {}
+bool draws_are_constant(const ir::Node& n) {
+  const bool integer = !ir::is_float(n.dtype);
+  return n.name == "bernoulli" || (integer ? n.name == "bits" : n.name == "uniform" || n.name == "normal");
+}
+
+Evaluator::Evaluator(const ir::Graph& graph, const Inputs& inputs, Config config) : context_{graph, config, 0}, inputs_(inputs) {}
 
 const Value* Evaluator::get(ir::NodeId id) const { return id < values_.size() && !values_[id].empty() ? &values_[id][0] : nullptr; }
 
@@ -180,8 +214,10 @@ void Evaluator::step(ir::NodeId id) {
   }
   if (n.op != Op::Sort && n.op != Op::Opaque) SP_CHECK(out[0].shape() == n.shape);
   if (computes(context_.g, n) && out[0].is_float() && out[0].data.use_count() == 1) {
-    number_elements(const_cast<Buffer&>(*out[0].data), context_.next_number);  // ours alone until it is stored
+    number_elements(const_cast<Buffer&>(*out[0].data), id);  // ours alone until it is stored
   }
+  // Lookups by an iota make single rows of what is still constant on runs.
+  if ((n.op == Op::Take || n.op == Op::Scatter) && out[0].data->size > kCompressFrom) out[0] = compress(out[0]);
   for (const Value& v : out) {
     context_.check(v.axes);
     SP_CHECK(v.data->size == static_cast<size_t>(v.blocks()));

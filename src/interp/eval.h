@@ -48,7 +48,6 @@ struct Context {
   const ir::Graph& g;
   Config config;
   double work = 0;
-  uint64_t next_number = 1;   // identities of elements
 
   // Counts work before it is done; throws EvalError when the budget or time is used up.
   void spend(double operations);
@@ -78,6 +77,7 @@ bool is_simple_literal(double d, ir::DType format);                   // a short
 double literal_ulp(double d, ir::DType format);
 double round_to_format(double d, ir::DType format);
 
+bool draws_are_constant(const ir::Node& n);   // Random: all draws of its distribution are read as one value (S-6)
 Value eval_leaf(Context& c, const ir::Node& n);
 Value eval_view(Context& c, const ir::Node& n, const std::vector<const Value*>& in);
 Value eval_map(Context& c, const ir::Node& n, const std::vector<const Value*>& in);

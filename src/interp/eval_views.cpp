@@ -62,6 +62,7 @@ Value reshape(const Context& c, const ir::Node& n, const Value& x) {
   const ir::Shape from = x.shape();
   const auto strides = x.strides();
   std::vector<Table> tables;
+  bool regrouped = false;
   for (size_t i = 0, j = 0; i < from.size() || j < n.shape.size();) {
     if (i < from.size() && from[i] == 1) {
       ++i;
@@ -85,6 +86,7 @@ Value reshape(const Context& c, const ir::Node& n, const Value& x) {
       for (int64_t extent : sizes) target.push_back(Axis::whole(extent));
     } else {
       target = unflatten_axis(flatten_axes(source, c.config.max_blocks), sizes);
+      regrouped = true;
     }
     if (count_blocks(target) > c.config.max_blocks) throw EvalError{"budget: a reshape needs too many blocks"};
     // Where each box of the group comes from, by its first element.
@@ -107,7 +109,8 @@ Value reshape(const Context& c, const ir::Node& n, const Value& x) {
     tables.push_back(std::move(table));
     axes.insert(axes.end(), target.begin(), target.end());
   }
-  return view(x, std::move(axes), tables);
+  const Value out = view(x, std::move(axes), tables);
+  return regrouped ? compress(out) : out;
 }
 
 // S-13 slice: out[i] = x[a + i*c]. Also dynamic slices, whose starts are known by then.

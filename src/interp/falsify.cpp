@@ -20,6 +20,7 @@ namespace {
 
 constexpr double kDenseWork = 4e8;          // scalar operations per evaluation on dense inputs
 constexpr double kTinyWork = 5e6;
+constexpr double kBlockWork = 2e7;          // beyond it coarser blocks are taken: balls cost twenty times as much
 constexpr double kDenseElements = 6e6;      // of all free inputs
 constexpr int kReadings = 4;
 
@@ -48,7 +49,7 @@ std::string open_reason(const link::Problem& problem, Pair pair) {
     seen[id] = true;
     const ir::Node& n = g[id];
     if (n.op == ir::Op::Opaque && kernel.empty()) kernel = n.name;
-    if (n.op == ir::Op::Random && draw.empty()) draw = n.name;
+    if (n.op == ir::Op::Random && draw.empty() && !draws_are_constant(n)) draw = n.name;
     if (n.op == ir::Op::Uninit && memory.empty()) memory = n.label;
     stack.insert(stack.end(), n.in.begin(), n.in.end());
   }
@@ -153,6 +154,15 @@ Comparison Runs::confirm_with(Pair pair, const Comparison& suspect, std::string*
     if (c && c->kind == Comparison::Kind::Differs && stands(*c, 0)) {
       *how = "intervals of doubles" + conditions;
       return *c;
+    }
+    if (c && c->kind == Comparison::Kind::Differs && literals_matter_) {  // two spellings of one closed form?
+      Evaluator& e = reading(Number::Interval, 0, Literals::Closed, 1, ties);
+      e.run({pair.first, pair.second});
+      const Value *s = e.get(pair.first), *d = e.get(pair.second);
+      if (s && d) {
+        const Comparison closed = compare(*s, *d);
+        if (closed.kind == Comparison::Kind::Same) return closed;
+      }
     }
   }
   // Radii grow with depth: as many bits as the radius exceeds the difference, and some to spare.
@@ -259,7 +269,7 @@ std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<siz
       inputs = std::make_shared<const Inputs>(maker.make(seed, detail, variant));
       runs = std::make_unique<Runs>(problem, inputs, options, deadline);
       runs->plain().run(targets);
-      const bool failed = runs->plain().work() > kDenseWork || std::any_of(targets.begin(), targets.end(), [&](ir::NodeId id) { return runs->plain().reason(id).starts_with("budget: too") || runs->plain().reason(id).starts_with("budget: a "); });
+      const bool failed = runs->plain().work() > (dense ? 2 * kDenseWork : kBlockWork) || std::any_of(targets.begin(), targets.end(), [&](ir::NodeId id) { return runs->plain().reason(id).starts_with("budget: too") || runs->plain().reason(id).starts_with("budget: a "); });
       if (!failed || detail == Detail::Minimal || std::chrono::steady_clock::now() > deadline) break;
     }
     if (!dense) level = detail;

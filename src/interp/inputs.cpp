@@ -1,6 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Choice of input values. Floats are dyadic numbers of about 16 bits (exact, and short in a witness) scaled by 1/sqrt(K) where a contraction over K
-// terms reads them, so that activations keep their size and nothing saturates; integers stay inside what they index.
+// terms reads them (3/K on blocks), so that activations keep their size and nothing saturates; integers stay inside what they index.
 #include "interp/inputs.h"
 
 #include <algorithm>
@@ -102,8 +102,10 @@ InputMaker::InputMaker(const link::Problem& problem) : problem_(problem) {
       double k = 1;
       for (size_t j = 0; j < n.b.size(); j += 2) k *= static_cast<double>(g[n.in[0]].shape[n.b[j]]);
       terms *= 1 + k;
+      // Two inputs that meet share the scaling.
+      const bool both = origins.of[n.in[0]] != ir::kNoNode && origins.of[n.in[1]] != ir::kNoNode;
       for (ir::NodeId x : n.in) {
-        if (sequential && origins.of[x] != ir::kNoNode) contracted[origins.of[x]] = std::max(contracted[origins.of[x]], k);
+        if (sequential && origins.of[x] != ir::kNoNode) contracted[origins.of[x]] = std::max(contracted[origins.of[x]], both ? std::sqrt(k) : k);
       }
     } else if (n.op == ir::Op::Map) {
       terms *= 4;
@@ -134,7 +136,7 @@ InputMaker::InputMaker(const link::Problem& problem) : problem_(problem) {
     plan.cuts = cuts[id];
     const ir::Node& n = g[id];
     // Scalars and vectors are biases, gains, rates: left at size 1.
-    if (n.shape.size() >= 2 && ir::is_float(n.dtype)) plan.scale = 1 / std::sqrt(contracted[id]);
+    if (n.shape.size() >= 2 && ir::is_float(n.dtype)) plan.contracted = contracted[id];
     plan.bound = indexed[id] != 0 ? indexed[id] : compared[id];
     for (const link::Fact& f : problem.facts) {
       if (f.input != id) continue;
@@ -198,6 +200,10 @@ Value InputMaker::make_one(const Plan& plan, uint64_t seed, Detail detail, int v
     }
     // One random cut inside every run that the programs ask for, two where there are few.
     std::vector<int64_t> cuts = plan.cuts[d];
+    if (detail == Detail::Minimal && cuts.size() > 3) {  // an even choice of three
+      std::sort(cuts.begin(), cuts.end());
+      cuts = {cuts[cuts.size() / 4], cuts[cuts.size() / 2], cuts[cuts.size() * 3 / 4]};
+    }
     const Axis asked = Axis::at(extent, cuts);
     const bool is_longest = extent == *std::max_element(n.shape.begin(), n.shape.end());
     int inside = asked.blocks() <= 4 ? 2 : 1;
@@ -212,8 +218,9 @@ Value InputMaker::make_one(const Plan& plan, uint64_t seed, Detail detail, int v
   const bool is_number = ir::is_float(n.dtype) || ir::is_complex(n.dtype);
   Buffer b = Buffer::make(is_number ? Number::Interval : Number::Integer, total);
   Buffer imag = ir::is_complex(n.dtype) ? Buffer::make(Number::Interval, total) : Buffer{};
-  // A power of two near the scale keeps the numbers short.
-  const double scale = std::ldexp(1.0, static_cast<int>(std::lround(std::log2(plan.scale))));
+  // Sums of K independent terms grow like sqrt(K), sums over a few long runs like K. A power of two near the scale keeps the numbers short.
+  const double ideal = detail == Detail::Dense ? 1 / std::sqrt(plan.contracted) : std::min(1 / std::sqrt(plan.contracted), 3 / plan.contracted);
+  const double scale = std::ldexp(1.0, static_cast<int>(std::lround(std::log2(ideal))));
   const auto real = [&]() -> double {
     const double size = std::round((0.25 + 1.5 * random.unit()) * 4096) / 4096;
     const bool negative = random.unit() < (variant == 1 ? 0.1 : 0.5);

@@ -35,7 +35,7 @@ class InputMaker {
   struct Plan {
     ir::NodeId input;
     std::vector<std::vector<int64_t>> cuts;   // per dim, block inputs
-    double scale = 1;                         // floats
+    double contracted = 1;                    // floats: terms of the largest contraction that reads them
     int64_t bound = 0;                        // integers: [0, bound); 0: unknown
     bool has_range = false, has_exception = false, at_least = false, greater = false, not_all = false;
     double low = 0, high = 0, exception = 0, minimum = 0, not_all_equal = 0;

@@ -10,8 +10,9 @@
 // doubles (integers, powers of two, masks) have radius 0, so that comparisons and rounding of counters stay decided.
 //
 // Identity: x >= max(x) must hold for the very element that is the maximum, though its enclosure overlaps itself. So every computed element that
-// is not exact gets a number of its own within one evaluation (in the low bits of an interval's radius, beside a ball); what only moves elements keeps
-// it, and order() takes equal numbers for equal values.
+// is not exact gets a number (in the low bits of an interval's radius, beside a ball), a hash of the node that computed it and of all bits of its
+// enclosure. What only moves elements keeps it, and order() takes elements of one number, midpoint and radius for equal: they come from one node
+// and agree in some hundred bits, so they are one element, or copies computed from copies.
 #pragma once
 
 #include <cfloat>

@@ -28,7 +28,9 @@ TEST_CASE("S-1..S-5 leaves") {
     check_values(t.eval(t.b.iota(DType::F32, {2, 2}, 0)), {0, 0, 1, 1});
     check_values(t.eval(t.b.dense(DType::I32, {3}, {Literal::integer(5), Literal::integer(-1), Literal::integer(7)})), {5, -1, 7});
     check_values(t.eval(t.b.uninit(DType::F32, {2})), {kOpen, kOpen});
-    check_values(t.eval(t.b.random("uniform", Literal::real(0.5), DType::F32, {1}, 0)), {kOpen});
+    check_values(t.eval(t.b.random("bernoulli", Literal::real(0.9), DType::Bool, {2}, 0)), {1, 1});
+    check_values(t.eval(t.b.random("bernoulli", Literal::real(0), DType::F32, {2}, 1)), {0, 0});
+    check_values(t.eval(t.b.random("poisson", Literal::real(0.5), DType::F32, {1}, 0)), {kOpen});
   }
 }
 
