@@ -147,7 +147,7 @@ class Algebra {
   Known compute_known(const Node& n, int depth = 0) const;
   Poly take_factor(const Factor& f, const Ext& ctx_u, const Poly& e, const Ext& ctx);
   Poly reindex(const Poly& p, const Ext& from, const Poly& e, const Ext& ctx);
-  bool fixed_extreme(const Node& n) const;
+  bool fixed_extreme(const Node& n, int depth) const;
 
   std::vector<Node> nodes_;
   std::unordered_map<std::vector<int64_t>, Nid, KeyHash> table_;

@@ -373,7 +373,7 @@ Known Algebra::compute_known(const Node& n, int depth) const {
           k.hi = a.hi == kPosInf || a.hi > kPosInf / std::max<int64_t>(volume, 1) ? kPosInf : a.hi <= 0 ? 0 : mul_checked(a.hi, volume);
           if (k.lo < kNegInf) k.lo = kNegInf;
         }
-        if (!k.nonzero && a.nonneg && a.finite) k.nonzero = fixed_extreme(n);
+        if (!k.nonzero && a.nonneg && a.finite) k.nonzero = fixed_extreme(n, depth);
         return k;
       }
       k = a;
@@ -383,7 +383,7 @@ Known Algebra::compute_known(const Node& n, int depth) const {
         k.lo = kNegInf;
         k.hi = kPosInf;
       }
-      if (n.fn == Fn::Max && !k.finite && k.no_pos_inf) k.finite = fixed_extreme(n);
+      if (n.fn == Fn::Max && !k.finite && k.no_pos_inf) k.finite = fixed_extreme(n, depth);
       return k;
     }
     case Kind::Fn: {
@@ -507,19 +507,22 @@ Known Algebra::compute_known(const Node& n, int depth) const {
 // certain to meet an element that is not masked? The masks looked at are brackets of one affine form in the node's variables and one
 // bound variable: for every value of the former some value of the latter must satisfy it. Both ends of the form's range are affine, so
 // the corners decide.
-bool Algebra::fixed_extreme(const Node& n) const {
+bool Algebra::fixed_extreme(const Node& n, int depth) const {
   const size_t own = n.dims.size();
   const int bound = n.num_bound();
   const size_t w = own + bound + 1;
   // The condition under which an element counts, as factors that must all be 1.
   std::vector<Factor> conditions;
+  Ext ext = n.dims;
+  for (int k = 0; k < bound; ++k) ext.push_back(n.box[2 * k] >= 0 ? n.box[2 * k + 1] : kUnbounded);
   if (n.fn == Fn::Add) {
     if (n.args[0].size() != 1) return false;
     for (const Factor& f : n.args[0][0].f) {
       if (nodes_[f.node].kind == Kind::Bracket) {
         conditions.push_back(f);
-      } else if (!nodes_[f.node].known.positive() || !nodes_[f.node].known.finite) {
-        return false;
+      } else {
+        const Known k = known(Term{1, {f}}, ext, depth + 1);
+        if (!k.positive() || !k.finite) return false;
       }
     }
   } else {
