@@ -68,7 +68,7 @@ struct Attention {
   }
   void set_scale(size_t at_arg) {
     const auto e = static_cast<double>(c.shape(q).back());
-    scale = at_arg < c.args.size() && c.has(at_arg) ? c.lit(at_arg) : Literal::real(1 / std::sqrt(e));
+    scale = at_arg < c.args.size() && c.has(at_arg) ? c.lit(at_arg) : Literal::real(std::sqrt(1 / e));
     if (scale.kind == Literal::Kind::Float && scale.d == std::floor(scale.d) && std::abs(scale.d) < 1e9)
       scale = Literal::integer(static_cast<int64_t>(scale.d));
   }

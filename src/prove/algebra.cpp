@@ -201,7 +201,7 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
   }
   const bool counts = node.kind == Kind::Fn && node.known.integer && !node.known.boolean;
   if (!node.positional || (n.finite && n.nonzero && !counts) || depth > 2000) return n;
-  const bool worth = node.kind == Kind::Sum || (node.kind == Kind::Fn && (counts || !node.known.boolean)) ||
+  const bool worth = node.kind == Kind::Sum || node.kind == Kind::Take || (node.kind == Kind::Fn && (counts || !node.known.boolean)) ||
                      (node.kind == Kind::Red && (node.fn == ir::Fn::Add || node.fn == ir::Fn::Max) && !node.known.boolean);
   if (!worth) return n;
   // The node, restricted to what the context reads: its own variables run over the rows' ranges (shifted to 0).
@@ -227,10 +227,10 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
   }
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
   const int bound = node.num_bound();
-  for (Poly& p : part.args) {
-    for (Term& t : p) {
+  for (size_t a = 0; a < part.args.size(); ++a) {
+    for (Term& t : part.args[a]) {
       for (Factor& g : t.f) {
-        const size_t w = node.dims.size() + bound + 1;
+        const size_t w = node.dims.size() + bound + (node.inner.empty() ? 0 : node.inner[a].size()) + 1;
         for (size_t d = 0; d < g.map.size() / w; ++d) {
           for (size_t v = 0; v < node.dims.size(); ++v) g.map[d * w + w - 1] += g.map[d * w + v] * s.rows[v].back();
         }

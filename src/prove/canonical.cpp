@@ -468,7 +468,7 @@ class Canonicalizer {
     if (fresh) {
       spec_.known = a_.compute_known(spec_);
       spec_.indexed = spec_.kind == Kind::Take;
-      if (spec_.kind != Kind::Take && spec_.kind != Kind::Whole) {
+      if (spec_.kind != Kind::Whole) {
         for (const Poly& p : spec_.args) {
           for (const Term& t : p) {
             for (const Factor& f : t.f) spec_.positional |= f.node == a_.iota() || a_.node(f.node).positional;

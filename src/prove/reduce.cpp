@@ -1094,6 +1094,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
       if (auto p = extend_red(common, ry[0], rx, ctx)) return p;
       return std::nullopt;
     }
+    if (auto p = roll_sums(common, rx[0], ry[0], ctx)) return p;
     return roll_pair(common, rx, ry, ctx);
   }
   if (rx.size() == 1 && is_sum(rx[0])) {
