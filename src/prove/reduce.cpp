@@ -79,14 +79,15 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound) {
     for (int j = 0; j < bound; ++j) {
       if (j == k || ctx[free + k] == kUnbounded) continue;
       const int64_t n = ctx[free + k];
-      bool digits = true, any = false;
+      bool digits = true, turned = true, any = false;
       for (const Factor& f : t.f) {
-        for (size_t at = 0; digits && at < f.map.size(); at += width) {
-          digits = f.map[at + free + j] == n * f.map[at + free + k];
+        for (size_t at = 0; (digits || turned) && at < f.map.size(); at += width) {
+          digits &= f.map[at + free + j] == n * f.map[at + free + k];
+          turned &= f.map[at + free + j] == -n * f.map[at + free + k];
           any |= f.map[at + free + k] != 0;
         }
       }
-      if (!digits || !any) continue;
+      if ((!digits && !turned) || !any) continue;
       Ext merged = ctx;
       merged[free + k] = mul_checked(n, ctx[free + j]);
       merged.erase(merged.begin() + static_cast<std::ptrdiff_t>(free + j));
@@ -94,7 +95,10 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound) {
       for (const Factor& f : t.f) {
         Factor g{f.node, f.exp, {}};
         for (size_t at = 0; at < f.map.size(); ++at) {
-          if (at % width != free + j) g.map.push_back(f.map[at]);
+          if (at % width == free + j) continue;
+          // A digit that runs the other way is counted from its end.
+          const bool constant = at % width == width - 1;
+          g.map.push_back(f.map[at] + (constant && !digits ? f.map[at - (width - 1) + free + j] * (ctx[free + j] - 1) : 0));
         }
         u.f.push_back(std::move(g));
       }
