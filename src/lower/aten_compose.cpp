@@ -304,12 +304,12 @@ Value triangle_indices(Call& c) {  // row col offset -> [2, n] of a triangle's p
   i.insert(i.end(), j.begin(), j.end());
   return c.out(c.b.dense(t, {2, n}, std::move(i)));
 }
-Value take_along_dim(Call& c) {  // self indices dim, both broadcast in the other dims
+Value take_along_dim(Call& c) {  // self indices dim, both broadcast in the other dims; negative indices wrap, unlike gather's
   NodeId x = c.t(0), index = c.t(1);
   if (!c.has(2)) {
     x = c.b.reshape(x, {ir::num_elements(c.shape(x))});
     index = c.b.reshape(index, {ir::num_elements(c.shape(index))});
-    return c.out(c.b.take(x, {index}, {-1}, {0}, c.shape(index), ir::IndexMode::Strict));
+    return c.out(c.b.take(x, {index}, {-1}, {0}, c.shape(index), ir::IndexMode::Wrap));
   }
   const int64_t d = c.dim(2, c.b.rank(x));
   Shape sx = c.shape(x), si = c.shape(index);
@@ -320,7 +320,7 @@ Value take_along_dim(Call& c) {  // self indices dim, both broadcast in the othe
       sx[k] = si[k] = sx[k] == 1 ? si[k] : sx[k];
     }
   const AlongDim a = along_dim(c, c.expand(x, sx), c.expand(index, si), d);
-  return c.out(c.b.take(c.expand(x, sx), {c.expand(index, si)}, a.dims, a.index_dims, si, ir::IndexMode::Strict));
+  return c.out(c.b.take(c.expand(x, sx), {c.expand(index, si)}, a.dims, a.index_dims, si, ir::IndexMode::Wrap));
 }
 
 // ---- products and distances

@@ -173,7 +173,7 @@ struct Channels {
 };
 Channels channels_of(Call& c, NodeId x) {
   const Shape s = c.shape(x);
-  if (s.size() < 2) malformed("batch_norm of fewer than two dimensions");
+  if (s.size() < 2) unsupported("batch_norm of fewer than two dimensions");
   Channels ch;
   ch.column = Shape(s.size(), 1);
   ch.column[1] = s[1];

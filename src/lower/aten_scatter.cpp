@@ -127,14 +127,15 @@ Value scatter_reduce(Call& c) {  // self dim index src reduce include_self
   return c.out(y);
 }
 // Index is a vector of positions in dimension d; src has x's shape with the vector's size there.
-NodeId by_slices(Call& c, NodeId x, int64_t d, NodeId index, NodeId src, Fn fn, bool set) {
+NodeId by_slices(Call& c, NodeId x, int64_t d, NodeId index, NodeId src, Fn fn, bool set,
+                 ir::IndexMode mode = ir::IndexMode::Strict) {
   const int64_t r = c.b.rank(x);
   if (c.b.rank(index) == 0) index = c.b.reshape(index, {1});
   Shape s = c.shape(x);
   s[at(d)] = c.shape(index)[0];
   Ints dims = iota_dims(0, r);
   dims[at(d)] = -1;
-  return c.b.scatter(x, c.expand(src, s), {index}, dims, {d}, fn, set, ir::IndexMode::Strict);
+  return c.b.scatter(x, c.expand(src, s), {index}, dims, {d}, fn, set, mode);
 }
 Value index_add(Call& c) {  // self dim index source alpha
   const NodeId x = c.t(0);
@@ -151,7 +152,7 @@ Value index_fill(Call& c) {  // self dim index value
   const NodeId x = c.t(0);
   const DType t = c.b.dtype(x);
   const NodeId v = c.args[3].number() ? c.lit(c.lit(3), t) : c.b.reshape(c.to(c.t(3), t), {});
-  return c.out(by_slices(c, x, c.dim(1, c.b.rank(x)), c.t(2), v, Fn::Add, true));
+  return c.out(by_slices(c, x, c.dim(1, c.b.rank(x)), c.t(2), v, Fn::Add, true, ir::IndexMode::Wrap));  // alone among its kind, it wraps
 }
 Value put(Call& c) {  // self index source accumulate: into the flat tensor
   const NodeId x = c.t(0), i = c.t(1);
