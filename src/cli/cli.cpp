@@ -6,8 +6,8 @@
 #include <map>
 #include <new>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
 #include "report/json.h"
@@ -34,7 +34,8 @@ int run(int argc, const char* const* argv) {
   for (int k = 1; k < argc; ++k) json |= std::strcmp(argv[k], "--json") == 0;
   bool checking = argc > 1 && std::strcmp(argv[1], "check") == 0;
   try {
-    CLI::App app{"Proves that a distributed ML program (one graph per rank) computes what its one-device original computes, or refutes it."};
+    CLI::App app{
+        "Proves that a distributed ML program (one graph per rank) computes what its one-device original computes, or refutes it."};
     app.set_version_flag("--version", std::string("shardproof ") + SHARDPROOF_VERSION);
     app.require_subcommand(1);
     const std::map<std::string, Color> colors{{"auto", Color::Auto}, {"always", Color::Always}, {"never", Color::Never}};
@@ -49,7 +50,8 @@ int run(int argc, const char* const* argv) {
     c->add_option("--witness", check_args.witness, "Write the inputs that differ to this file (REFUTED)");
     c->add_flag("--paranoid", check_args.paranoid, "Evaluate the proved outputs, too");
     c->add_flag("--no-falsify", check_args.no_falsify, "Only prove: what is not proved is UNKNOWN");
-    c->add_option("--relation-out", check_args.relation_out, "Write the input relation as it was used (also the inferred part) to this file");
+    c->add_option("--relation-out", check_args.relation_out,
+                  "Write the input relation as it was used (also the inferred part) to this file");
     c->add_option("--sarif", check_args.sarif, "Write a SARIF 2.1.0 report to this file");
     c->add_option("--junit", check_args.junit, "Write a JUnit XML report to this file");
     c->add_option("--html", check_args.html, "Write an HTML report to this file");
@@ -61,7 +63,8 @@ int run(int argc, const char* const* argv) {
     c->add_option("--color", check_args.color, "auto, always or never")->transform(CLI::CheckedTransformer(colors));
 
     ReplayArgs replay_args;
-    CLI::App* r = app.add_subcommand("replay", "Evaluate both programs on a saved witness. Exit: 0 confirmed, 1 not confirmed, 2 cannot be read");
+    CLI::App* r =
+        app.add_subcommand("replay", "Evaluate both programs on a saved witness. Exit: 0 confirmed, 1 not confirmed, 2 cannot be read");
     r->add_option("witness", replay_args.witness, "Witness file")->required();
     r->add_option("--manifest", replay_args.manifest, "The manifest that the witness must be about (default: the one it names)");
     r->add_option("--color", replay_args.color, "auto, always or never")->transform(CLI::CheckedTransformer(colors));

@@ -128,7 +128,8 @@ int check(const CheckArgs& args) {
 #ifdef SHARDPROOF_HAS_CERTIFICATES
   options.write_certificate = cert::write_certificate;
 #endif
-  if (!args.quiet && !args.json && isatty(2)) options.progress = [](const std::string& text) { print(stderr, fmt::format("shardproof: {} ...\n", text)); };
+  if (!args.quiet && !args.json && isatty(2))
+    options.progress = [](const std::string& text) { print(stderr, fmt::format("shardproof: {} ...\n", text)); };
   Result<report::CheckResult> result = report::run_check(*manifest, options);
   watchdog.stop();
   if (!result) return bad_input(result.error(), args.json, args.color);
@@ -140,8 +141,10 @@ int check(const CheckArgs& args) {
   if (!args.dot.empty() && result->problem) write(args.dot, report::to_dot(*result));
   const char* actions = std::getenv("GITHUB_ACTIONS");
   if (actions && std::string(actions) == "true") print(stderr, report::to_annotations(*result, {args.source_root, args.manifest}));
-  if (args.json) print(stdout, report::to_json(*result));
-  else print(stdout, report::to_text(*result, {use_color(args.color, 1), manifest->directory, args.all}));
+  if (args.json)
+    print(stdout, report::to_json(*result));
+  else
+    print(stdout, report::to_text(*result, {use_color(args.color, 1), manifest->directory, args.all}));
   return result->verdict == report::Verdict::Proved ? 0 : result->verdict == report::Verdict::Refuted ? 1 : 3;
 }
 
@@ -151,7 +154,8 @@ int replay(const ReplayArgs& args) {
   Result<interp::WitnessHeader> header = interp::read_witness_header(*text);
   if (!header) return bad_input(header.error(), false, args.color);
   std::string path = args.manifest.empty() ? header->manifest_path : args.manifest;
-  if (path.empty()) return bad_input({"SP204", "the witness names no manifest: give one with --manifest", args.witness, 0, 0}, false, args.color);
+  if (path.empty())
+    return bad_input({"SP204", "the witness names no manifest: give one with --manifest", args.witness, 0, 0}, false, args.color);
   Result<manifest::Manifest> manifest = manifest::load(path);
   if (!manifest) return bad_input(manifest.error(), false, args.color);
   Result<link::Problem> problem = link::link(*manifest);

@@ -50,7 +50,7 @@ bool fits_group(const ir::Node& node, const ir::Shape& in, int64_t n) {
 
 void Linker::emit_node(const frontend::Program& program, std::vector<ir::NodeId>& map, ir::NodeId id, int side_of) {
   const ir::Node& source = program.graph[id];
-  if (source.op == ir::Op::GlobalToLocal) {   // this rank's part of its own view
+  if (source.op == ir::Op::GlobalToLocal) {  // this rank's part of its own view
     const ir::NodeId x = map[source.in[0]];
     const size_t rank = source.shape.size(), p = side_of < 0 ? 0 : static_cast<size_t>(side_of % partitions_);
     SP_CHECK((p + 1) * rank <= source.b.size());
@@ -137,7 +137,10 @@ Failure Linker::emit_sequential() {
 // Resolves groups, and lists every rank's operations.
 Failure Linker::plan_communication(std::vector<std::vector<CommOp>>& ops) {
   // A program's communication nodes, and where each result is first used.
-  struct Site { ir::NodeId node; ir::NodeId first_use; };
+  struct Site {
+    ir::NodeId node;
+    ir::NodeId first_use;
+  };
   std::unordered_map<const frontend::Program*, std::vector<Site>> sites_of;
   for (const ProgramPtr& p : ranks_) {
     auto [it, fresh] = sites_of.try_emplace(p.get());
@@ -156,9 +159,10 @@ Failure Linker::plan_communication(std::vector<std::vector<CommOp>>& ops) {
         it->second.push_back({id, ir::kNoNode});
       }
     }
-    for (const auto& [operand, position] : p->waits) {   // a wait blocks where it stands
+    for (const auto& [operand, position] : p->waits) {  // a wait blocks where it stands
       ir::NodeId waited = operand;
-      while (!index.count(waited) && (p->graph[waited].op == ir::Op::Reshape || p->graph[waited].op == ir::Op::Slice || p->graph[waited].op == ir::Op::Transpose))
+      while (!index.count(waited) &&
+             (p->graph[waited].op == ir::Op::Reshape || p->graph[waited].op == ir::Op::Slice || p->graph[waited].op == ir::Op::Transpose))
         waited = p->graph[waited].in[0];
       auto found = index.find(waited);
       if (found == index.end()) continue;
@@ -179,14 +183,16 @@ Failure Linker::plan_communication(std::vector<std::vector<CommOp>>& ops) {
   std::unordered_map<std::string, size_t> group_index;
   for (size_t k = 0; k < m_.groups.size(); ++k) group_index.try_emplace(m_.groups[k].name, k);
   int64_t n = static_cast<int64_t>(ranks_.size());
-  std::vector<std::unordered_map<std::string, std::vector<int64_t>>> memo(ranks_.size());   // per rank and name
+  std::vector<std::unordered_map<std::string, std::vector<int64_t>>> memo(ranks_.size());  // per rank and name
   // The members of a group as rank r sees it.
   auto members_of = [&](size_t r, const ir::Node& node, std::vector<int64_t>& out_members) -> Failure {
     int64_t rank = static_cast<int64_t>(r);
-    if (node.op == ir::Op::LocalToGlobal) {   // the ranks of its class
-      if (static_cast<int64_t>(node.c.size()) != partitions_) return fail(r, node, fmt::format("is for {} devices, but there are {}", node.c.size(), partitions_));
+    if (node.op == ir::Op::LocalToGlobal) {  // the ranks of its class
+      if (static_cast<int64_t>(node.c.size()) != partitions_)
+        return fail(r, node, fmt::format("is for {} devices, but there are {}", node.c.size(), partitions_));
       for (int64_t p = 0; p < partitions_; ++p)
-        if (node.c[static_cast<size_t>(p)] == node.c[static_cast<size_t>(rank % partitions_)]) out_members.push_back(rank / partitions_ * partitions_ + p);
+        if (node.c[static_cast<size_t>(p)] == node.c[static_cast<size_t>(rank % partitions_)])
+          out_members.push_back(rank / partitions_ * partitions_ + p);
       return std::nullopt;
     }
     const ir::GroupRef& g = *node.group;
@@ -201,7 +207,8 @@ Failure Linker::plan_communication(std::vector<std::vector<CommOp>>& ops) {
         } else {
           for (const auto& list : m_.groups[found->second].ranks)
             if (std::find(list.begin(), list.end(), rank) != list.end()) it->second = list;
-          if (it->second.empty()) return fail(r, node, fmt::format("uses the group \"{}\", in which \"groups\" does not list this rank", g.name));
+          if (it->second.empty())
+            return fail(r, node, fmt::format("uses the group \"{}\", in which \"groups\" does not list this rank", g.name));
         }
       }
       out_members = it->second;
@@ -219,10 +226,14 @@ Failure Linker::plan_communication(std::vector<std::vector<CommOp>>& ops) {
       if (ids.empty()) return fail(r, node, "has groups that leave this rank out");
       for (int64_t id : ids) {
         if (id < 0 || id >= limit) return fail(r, node, fmt::format("names device {}, but there are {}", id, limit));
-        if (flat) out_members.push_back(id);
-        else if (by_partition) out_members.push_back(replica * partitions_ + id);
-        else if (g.kind == ir::GroupRef::Kind::Replicas) out_members.push_back(id * partitions_ + partition);
-        else for (int64_t p = 0; p < partitions_; ++p) out_members.push_back(id * partitions_ + p);
+        if (flat)
+          out_members.push_back(id);
+        else if (by_partition)
+          out_members.push_back(replica * partitions_ + id);
+        else if (g.kind == ir::GroupRef::Kind::Replicas)
+          out_members.push_back(id * partitions_ + partition);
+        else
+          for (int64_t p = 0; p < partitions_; ++p) out_members.push_back(id * partitions_ + p);
       }
     }
     if (g.size && g.size != static_cast<int64_t>(out_members.size()))
@@ -279,8 +290,10 @@ Failure Linker::plan_communication(std::vector<std::vector<CommOp>>& ops) {
         op.tag = node.a[1];
       } else {
         if (!fits_group(node, op.data->shape, static_cast<int64_t>(list.size())))
-          return fail(r, node, fmt::format("turns shape {} into {}, which does not fit its group of {} ranks", shape_text(op.data->shape), shape_text(node.shape), list.size()));
-        if (list.size() == 1) continue;   // an identity
+          return fail(r, node,
+                      fmt::format("turns shape {} into {}, which does not fit its group of {} ranks", shape_text(op.data->shape),
+                                  shape_text(node.shape), list.size()));
+        if (list.size() == 1) continue;  // an identity
         std::string name = node.group ? node.group->name : "";
         std::pair<std::vector<int64_t>, std::string> key{list, node.group && named[list] ? name : ""};
         auto [it, fresh] = comm_index.try_emplace(key, static_cast<int>(comms.size()));
@@ -323,12 +336,13 @@ void Linker::emit_until(size_t r, ir::NodeId stop) {
   const frontend::Program& p = *ranks_[r];
   std::vector<ir::NodeId>& map = map_[r];
   for (ir::NodeId& id = position_[r]; id < stop; ++id) {
-    if (map[id] != ir::kNoNode) continue;   // an input
+    if (map[id] != ir::kNoNode) continue;  // an input
     const ir::Node& node = p.graph[id];
     bool message = is_message(node.op);
     if (!message && !is_collective(node.op)) {
       // Before partitioning, what does not depend on the rank is computed once.
-      if (global_ && r > 0 && node.op != ir::Op::GlobalToLocal && node.op != ir::Op::RankId && node.op != ir::Op::Random && node.op != ir::Op::Uninit && map_[0][id] != ir::kNoNode) {
+      if (global_ && r > 0 && node.op != ir::Op::GlobalToLocal && node.op != ir::Op::RankId && node.op != ir::Op::Random &&
+          node.op != ir::Op::Uninit && map_[0][id] != ir::kNoNode) {
         bool same = std::all_of(node.in.begin(), node.in.end(), [&](ir::NodeId x) { return map[x] == map_[0][x]; });
         if (same) {
           map[id] = map_[0][id];
@@ -339,7 +353,7 @@ void Linker::emit_until(size_t r, ir::NodeId stop) {
       continue;
     }
     auto it = comm_of_[r].find(id);
-    if (it == comm_of_[r].end()) {   // a collective of one rank
+    if (it == comm_of_[r].end()) {  // a collective of one rank
       bool zero = node.op == ir::Op::Permute;
       for (size_t k = 0; zero && k + 1 < node.b.size(); k += 2) zero = node.b[k] != node.b[k + 1];
       SP_CHECK(node.shape == b_.shape(map[node.in[0]]));
@@ -391,11 +405,12 @@ void Linker::collective(const Event& event) {
       ir::NodeId whole = reduced(node.a[0]);
       int64_t size = node.shape[static_cast<size_t>(node.a[1])];
       SP_CHECK(size * static_cast<int64_t>(n) == b_.shape(whole)[static_cast<size_t>(node.a[1])]);
-      for (size_t k = 0; k < n; ++k) results[k] = b_.slice_dim(whole, node.a[1], static_cast<int64_t>(k) * size, static_cast<int64_t>(k + 1) * size);
+      for (size_t k = 0; k < n; ++k)
+        results[k] = b_.slice_dim(whole, node.a[1], static_cast<int64_t>(k) * size, static_cast<int64_t>(k + 1) * size);
       break;
     }
     case ir::Op::AllToAll: {
-      std::vector<std::vector<int64_t>> start(n);   // per sender: where each receiver's rows begin
+      std::vector<std::vector<int64_t>> start(n);  // per sender: where each receiver's rows begin
       for (size_t k = 0; k < n; ++k) {
         int64_t at = 0, extent = b_.shape(xs[k])[static_cast<size_t>(node.a[0])];
         for (size_t j = 0; j <= n; ++j) {
@@ -417,7 +432,8 @@ void Linker::collective(const Event& event) {
       for (size_t k = 0; k < n; ++k) {
         for (size_t p = 0; p + 1 < node.b.size(); p += 2) {
           int64_t source = node.b[p], target = node.b[p + 1];
-          if (target == static_cast<int64_t>(k) && source >= 0 && source < static_cast<int64_t>(n)) results[k] = xs[static_cast<size_t>(source)];
+          if (target == static_cast<int64_t>(k) && source >= 0 && source < static_cast<int64_t>(n))
+            results[k] = xs[static_cast<size_t>(source)];
         }
         if (results[k] != ir::kNoNode) continue;
         if (zeros == ir::kNoNode) zeros = b_.constant(ir::Literal::integer(0), node.dtype, node.shape);
@@ -440,7 +456,9 @@ void Linker::collective(const Event& event) {
         std::vector<ir::NodeId> next;
         size_t parts = static_cast<size_t>(node.a[d]);
         for (size_t k = 0; k < grid.size(); k += parts)
-          next.push_back(b_.concat(std::vector<ir::NodeId>(grid.begin() + static_cast<std::ptrdiff_t>(k), grid.begin() + static_cast<std::ptrdiff_t>(k + parts)), static_cast<int64_t>(d)));
+          next.push_back(b_.concat(
+              std::vector<ir::NodeId>(grid.begin() + static_cast<std::ptrdiff_t>(k), grid.begin() + static_cast<std::ptrdiff_t>(k + parts)),
+              static_cast<int64_t>(d)));
         grid = std::move(next);
       }
       SP_CHECK(grid.size() == 1);
@@ -491,7 +509,8 @@ Failure Linker::emit_ranks() {
   }
   if (!out.faults.empty()) blocked_ = out.faults[0].kind + ": " + out.faults[0].explanation;
   if (schedule_.needs_buffering)
-    out.warnings.push_back("the communication only completes because sends are buffered: with sends that wait for their receive it would hang");
+    out.warnings.push_back(
+        "the communication only completes because sends are buffered: with sends that wait for their receive it would hang");
   return std::nullopt;
 }
 

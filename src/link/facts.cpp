@@ -16,15 +16,13 @@ namespace {
 
 // Everything known about one input, as an interval with at most one exception a fact.
 struct Known {
-  double low = -INFINITY, high = INFINITY;   // closed; for integers tightened to integers
+  double low = -INFINITY, high = INFINITY;  // closed; for integers tightened to integers
   bool low_open = false, high_open = false;
   std::vector<double> exceptions;
   bool integer = false;
 };
 
-bool inside(const Known& k, double v) {
-  return (k.low_open ? v > k.low : v >= k.low) && (k.high_open ? v < k.high : v <= k.high);
-}
+bool inside(const Known& k, double v) { return (k.low_open ? v > k.low : v >= k.low) && (k.high_open ? v < k.high : v <= k.high); }
 
 bool allowed(const MFact& f, double v) {
   switch (f.kind) {
@@ -53,16 +51,21 @@ Failure Linker::facts() {
     int index = seq_names.find(fact.input);
     int i = index < 0 ? -1 : input_of_[static_cast<size_t>(index)];
     if (i < 0)
-      return error("SP210", fmt::format("fact \"{}\": the sequential program has no input \"{}\"{}", fact.text, fact.input, seq_names.nearest(fact.input)), "facts/" + std::to_string(k));
+      return error(
+          "SP210",
+          fmt::format("fact \"{}\": the sequential program has no input \"{}\"{}", fact.text, fact.input, seq_names.nearest(fact.input)),
+          "facts/" + std::to_string(k));
     const ir::Node& node = out.graph[inputs_[static_cast<size_t>(i)].node];
     if (!ir::is_float(node.dtype) && !ir::is_int(node.dtype) && node.dtype != ir::DType::Bool)
-      return error("SP210", fmt::format("fact \"{}\": input \"{}\" is {}", fact.text, fact.input, ir::name(node.dtype)), "facts/" + std::to_string(k));
+      return error("SP210", fmt::format("fact \"{}\": input \"{}\" is {}", fact.text, fact.input, ir::name(node.dtype)),
+                   "facts/" + std::to_string(k));
     MFact resolved = fact;
     if (fact.kind == MFact::Kind::Distinct) {
       int64_t rank = static_cast<int64_t>(node.shape.size());
       if (resolved.dim < 0) resolved.dim += rank;
       if (resolved.dim < 0 || resolved.dim >= rank)
-        return error("SP210", fmt::format("fact \"{}\": input \"{}\" has shape {}", fact.text, fact.input, shape_text(node.shape)), "facts/" + std::to_string(k));
+        return error("SP210", fmt::format("fact \"{}\": input \"{}\" has shape {}", fact.text, fact.input, shape_text(node.shape)),
+                     "facts/" + std::to_string(k));
     }
     by_input[i].push_back(k);
     if (!inputs_[static_cast<size_t>(i)].constant) out.facts.push_back({inputs_[static_cast<size_t>(i)].node, resolved});
@@ -77,18 +80,21 @@ Failure Linker::facts() {
     auto contradiction = [&](const std::string& why) {
       return error("SP210", fmt::format("the facts about \"{}\" contradict {}", name, why), "facts/" + std::to_string(list[0]));
     };
-    if (input.constant) {   // the value is known: the facts must hold for it
+    if (input.constant) {  // the value is known: the facts must hold for it
       for (size_t k : list) {
         const MFact& fact = m_.facts[k];
         bool some = false;
         std::vector<double> values;
-        for (const ir::Literal& v : input.constant->values) values.push_back(v.kind == ir::Literal::Kind::Float ? v.d : static_cast<double>(v.i));
+        for (const ir::Literal& v : input.constant->values)
+          values.push_back(v.kind == ir::Literal::Kind::Float ? v.d : static_cast<double>(v.i));
         for (double v : values) {
           if (!empty && !allowed(fact, v)) return contradiction(fmt::format("its given value {}: \"{}\"", v, fact.text));
           some |= v != fact.value;
         }
-        if (fact.kind == MFact::Kind::AnyNotEqual && (!some || empty)) return contradiction(fmt::format("its given value: \"{}\"", fact.text));
-        if (fact.kind == MFact::Kind::Distinct && values.size() == 1 && node.shape[static_cast<size_t>(fact.dim < 0 ? fact.dim + static_cast<int64_t>(node.shape.size()) : fact.dim)] > 1)
+        if (fact.kind == MFact::Kind::AnyNotEqual && (!some || empty))
+          return contradiction(fmt::format("its given value: \"{}\"", fact.text));
+        if (fact.kind == MFact::Kind::Distinct && values.size() == 1 &&
+            node.shape[static_cast<size_t>(fact.dim < 0 ? fact.dim + static_cast<int64_t>(node.shape.size()) : fact.dim)] > 1)
           return contradiction(fmt::format("its given value: \"{}\"", fact.text));
       }
       continue;
@@ -118,11 +124,14 @@ Failure Linker::facts() {
     // Values outside the common interval that every fact still allows.
     std::vector<double> extra;
     for (double e : known.exceptions) {
-      bool ok = inside(type, e) && (!known.integer || e == std::floor(e)) && !inside(known, e) && std::find(extra.begin(), extra.end(), e) == extra.end();
+      bool ok = inside(type, e) && (!known.integer || e == std::floor(e)) && !inside(known, e) &&
+                std::find(extra.begin(), extra.end(), e) == extra.end();
       for (size_t k : list) ok &= allowed(m_.facts[k], e);
       if (ok) extra.push_back(e);
     }
-    double count = known.integer ? integers(known) : (known.low < known.high || (known.low == known.high && !known.low_open && !known.high_open)) ? INFINITY : 0;
+    double count = known.integer                                                                                  ? integers(known)
+                   : (known.low < known.high || (known.low == known.high && !known.low_open && !known.high_open)) ? INFINITY
+                                                                                                                  : 0;
     if (!known.integer && known.low == known.high && count > 0) count = 1;
     count += static_cast<double>(extra.size());
     if (count == 0 && !empty) return contradiction("each other: no value satisfies them");
@@ -134,7 +143,8 @@ Failure Linker::facts() {
       }
       if (f.kind == MFact::Kind::Distinct) {
         int64_t dim = f.dim < 0 ? f.dim + static_cast<int64_t>(node.shape.size()) : f.dim;
-        if (!empty && static_cast<double>(node.shape[static_cast<size_t>(dim)]) > count) return contradiction(fmt::format("each other: \"{}\" needs more values than there are", f.text));
+        if (!empty && static_cast<double>(node.shape[static_cast<size_t>(dim)]) > count)
+          return contradiction(fmt::format("each other: \"{}\" needs more values than there are", f.text));
       }
     }
   }

@@ -57,7 +57,8 @@ std::optional<NodeId> value(ir::Builder& b, const Problem& p, const Term& term, 
     }
     case Term::Kind::Slice: {
       int64_t d = term.numbers[0];
-      if (d < 0 || d >= n || term.numbers[1] < 0 || term.numbers[2] < term.numbers[1] || term.numbers[2] > shape[static_cast<size_t>(d)]) return std::nullopt;
+      if (d < 0 || d >= n || term.numbers[1] < 0 || term.numbers[2] < term.numbers[1] || term.numbers[2] > shape[static_cast<size_t>(d)])
+        return std::nullopt;
       return b.slice_dim(xs[0], d, term.numbers[1], term.numbers[2]);
     }
     case Term::Kind::Transpose: {
@@ -80,7 +81,8 @@ std::optional<NodeId> value(ir::Builder& b, const Problem& p, const Term& term, 
       for (NodeId x : xs)
         if (b.shape(x) != shape) return std::nullopt;
       return b.map(ir::Fn::Add, xs, b.dtype(xs[0]));
-    case Term::Kind::Scale: return ir::is_float(b.dtype(xs[0])) ? std::optional<NodeId>(scaled(b, xs[0], term.numbers[0], term.numbers[1])) : std::nullopt;
+    case Term::Kind::Scale:
+      return ir::is_float(b.dtype(xs[0])) ? std::optional<NodeId>(scaled(b, xs[0], term.numbers[0], term.numbers[1])) : std::nullopt;
     case Term::Kind::Name: break;
   }
   return std::nullopt;
@@ -94,7 +96,9 @@ std::optional<Pairs> term_goals(ir::Builder& b, const Problem& p, const Output& 
     bool ranked = std::all_of(names.begin(), names.end(), [](const Term* t) { return t->rank >= 0; });
     bool some = false;
     for (size_t r = 0; r < (ranked ? 1 : p.returned.size()); ++r) {
-      bool all = ranked || std::all_of(names.begin(), names.end(), [&](const Term* t) { return p.returned[static_cast<size_t>(t->rank >= 0 ? t->rank : static_cast<int64_t>(r))].count(t->name) > 0; });
+      bool all = ranked || std::all_of(names.begin(), names.end(), [&](const Term* t) {
+                   return p.returned[static_cast<size_t>(t->rank >= 0 ? t->rank : static_cast<int64_t>(r))].count(t->name) > 0;
+                 });
       if (!all) continue;
       std::optional<NodeId> x = value(b, p, term, static_cast<int64_t>(r));
       if (!x || b.shape(*x) != b.shape(output.sequential)) return std::nullopt;
@@ -107,9 +111,7 @@ std::optional<Pairs> term_goals(ir::Builder& b, const Problem& p, const Output& 
   return pairs;
 }
 
-bool comparable(ir::DType x, ir::DType y) {
-  return x == y || (ir::is_float(x) && ir::is_float(y)) || (ir::is_int(x) && ir::is_int(y));
-}
+bool comparable(ir::DType x, ir::DType y) { return x == y || (ir::is_float(x) && ir::is_float(y)) || (ir::is_int(x) && ir::is_int(y)); }
 
 // Whether shapes and types alone allow the placement, and every rank that it needs is there.
 bool possible(const Problem& p, const Output& output, const Placement& placement, std::vector<Part>& parts) {
@@ -164,8 +166,12 @@ std::optional<Pairs> Problem::goals(const Output& output, const Placement& place
     if (!ir::is_float(dtype) && !(exact && ir::is_int(dtype))) return std::nullopt;
   }
   Pairs pairs;
-  struct Made { const Part* part; bool padding; NodeId node; };
-  std::vector<Made> made;   // views of the sequential value
+  struct Made {
+    const Part* part;
+    bool padding;
+    NodeId node;
+  };
+  std::vector<Made> made;  // views of the sequential value
   std::set<std::vector<NodeId>> seen;
   for (size_t r = 0; r < output.distributed.size(); ++r) {
     if (output.distributed[r] == ir::kNoNode || !holds(placement, mesh, static_cast<int64_t>(r))) continue;
@@ -201,7 +207,7 @@ std::vector<Placement> Problem::any_candidates(const Output& output) const {
   const ir::Node& s = graph[output.sequential];
   size_t axes = mesh.axes.size(), rank = s.shape.size();
   // Per axis: Replicate, Shard(d), Partial(op); then cuts of one dimension by several axes, and the forms that occur among the inputs.
-  std::vector<std::vector<std::pair<int, std::optional<Step>>>> choices(axes);   // (level, step)
+  std::vector<std::vector<std::pair<int, std::optional<Step>>>> choices(axes);  // (level, step)
   bool numeric = ir::is_float(s.dtype) || ir::is_int(s.dtype);
   for (size_t axis = 0; axis < axes; ++axis) {
     choices[axis].emplace_back(0, std::nullopt);
@@ -222,7 +228,7 @@ std::vector<Placement> Problem::any_candidates(const Output& output) const {
     }
     for (const Step& form : input_forms) {
       if (form.axes != std::vector<int>{static_cast<int>(axis)}) continue;
-      for (size_t d = 0; d < rank; ++d) {   // the same form may sit on another dimension (a weight's and its activation's)
+      for (size_t d = 0; d < rank; ++d) {  // the same form may sit on another dimension (a weight's and its activation's)
         Step step = form;
         step.dim = static_cast<int64_t>(d);
         step.fill.reset();
@@ -230,7 +236,11 @@ std::vector<Placement> Problem::any_candidates(const Output& output) const {
       }
     }
   }
-  struct Candidate { int level; size_t steps; Placement placement; };
+  struct Candidate {
+    int level;
+    size_t steps;
+    Placement placement;
+  };
   std::vector<Candidate> found;
   std::vector<Part> parts;
   std::set<std::string> seen;
@@ -252,7 +262,8 @@ std::vector<Placement> Problem::any_candidates(const Output& output) const {
     std::vector<size_t> cuts;
     for (size_t k = 0; k < placement.steps.size(); ++k)
       for (size_t j = 0; j < placement.steps.size(); ++j)
-        if (j != k && placement.steps[k].kind == Step::Kind::Shard && placement.steps[j].kind == Step::Kind::Shard && placement.steps[k].dim == placement.steps[j].dim) {
+        if (j != k && placement.steps[k].kind == Step::Kind::Shard && placement.steps[j].kind == Step::Kind::Shard &&
+            placement.steps[k].dim == placement.steps[j].dim) {
           cuts.push_back(k);
           break;
         }
@@ -273,7 +284,7 @@ std::vector<Placement> Problem::any_candidates(const Output& output) const {
     }
     if (axis == static_cast<size_t>(-1)) break;
   }
-  for (const Step& form : input_forms) {   // forms over products of axes
+  for (const Step& form : input_forms) {  // forms over products of axes
     if (form.axes.size() < 2) continue;
     for (size_t d = 0; d < rank; ++d) {
       Placement p;
@@ -283,7 +294,8 @@ std::vector<Placement> Problem::any_candidates(const Output& output) const {
       offer(p, 4);
     }
   }
-  std::stable_sort(found.begin(), found.end(), [](const Candidate& x, const Candidate& y) { return x.level != y.level ? x.level < y.level : x.steps < y.steps; });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Candidate& x, const Candidate& y) { return x.level != y.level ? x.level < y.level : x.steps < y.steps; });
   std::vector<Placement> out;
   for (Candidate& c : found) out.push_back(std::move(c.placement));
   return out;

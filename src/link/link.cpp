@@ -10,7 +10,8 @@
 
 namespace shardproof::link {
 
-Linker::Linker(const manifest::Manifest& m, ProgramPtr sequential, std::vector<ProgramPtr> ranks) : m_(m), seq_(std::move(sequential)), ranks_(std::move(ranks)) {}
+Linker::Linker(const manifest::Manifest& m, ProgramPtr sequential, std::vector<ProgramPtr> ranks)
+    : m_(m), seq_(std::move(sequential)), ranks_(std::move(ranks)) {}
 
 Failure Linker::run() {
   out.mesh = m_.mesh ? *m_.mesh : manifest::Mesh{};
@@ -23,9 +24,11 @@ Failure Linker::run() {
   if (first.kind == frontend::Program::Kind::Spmd) {
     using Kind = manifest::Manifest::SpmdKind;
     int64_t p = std::max<int64_t>(first.num_partitions, 1), q = std::max<int64_t>(first.num_replicas, 1);
-    if (m_.spmd == Kind::Replicas) p = 1, q = n;
-    else if (m_.spmd == Kind::Partitions) p = n, q = 1;
-    else if (p * q != n && p == 1 && q == 1) {   // the module states nothing: its collectives tell what the ranks are
+    if (m_.spmd == Kind::Replicas)
+      p = 1, q = n;
+    else if (m_.spmd == Kind::Partitions)
+      p = n, q = 1;
+    else if (p * q != n && p == 1 && q == 1) {  // the module states nothing: its collectives tell what the ranks are
       bool replicas = false, partitions = false;
       for (const ir::Node& node : first.graph.nodes) {
         if (node.op == ir::Op::RankId) (node.a[0] ? replicas : partitions) = true;
@@ -34,11 +37,14 @@ Failure Linker::run() {
         partitions |= node.group->kind == ir::GroupRef::Kind::Partitions;
       }
       if (replicas && partitions)
-        return error("SP203", "the module states neither partitions nor replicas, and its collectives use both: say in \"spmd\" what the ranks are", "distributed");
+        return error("SP203",
+                     "the module states neither partitions nor replicas, and its collectives use both: say in \"spmd\" what the ranks are",
+                     "distributed");
       (replicas ? q : p) = n;
     }
     if (p > n || q > n || p * q != n)
-      return error("SP203", fmt::format("the distributed program is for {} partitions and {} replicas, but the mesh has {} ranks", p, q, n), "mesh");
+      return error("SP203", fmt::format("the distributed program is for {} partitions and {} replicas, but the mesh has {} ranks", p, q, n),
+                   "mesh");
     partitions_ = p;
     replicas_ = q;
   }
@@ -72,7 +78,8 @@ Failure Linker::run() {
 
 namespace {
 
-Result<Problem> run(const manifest::Manifest& manifest, ProgramPtr sequential, std::vector<ProgramPtr> ranks, std::vector<std::string> assumptions) {
+Result<Problem> run(const manifest::Manifest& manifest, ProgramPtr sequential, std::vector<ProgramPtr> ranks,
+                    std::vector<std::string> assumptions) {
   Linker linker(manifest, std::move(sequential), std::move(ranks));
   linker.out.assumptions = std::move(assumptions);
   if (Failure f = linker.run()) return *f;
@@ -80,7 +87,9 @@ Result<Problem> run(const manifest::Manifest& manifest, ProgramPtr sequential, s
 }
 
 // The number of ranks when the manifest has no mesh.
-int64_t ranks_of_module(const frontend::Program& p) { return std::max<int64_t>(p.num_partitions, 1) * std::max<int64_t>(p.num_replicas, 1); }
+int64_t ranks_of_module(const frontend::Program& p) {
+  return std::max<int64_t>(p.num_partitions, 1) * std::max<int64_t>(p.num_replicas, 1);
+}
 
 }  // namespace
 
@@ -107,16 +116,22 @@ Result<Problem> link(const manifest::Manifest& m) {
     Result<ProgramPtr> program = read(m.distributed[0].paths, 0, operators);
     if (!program) return program.error();
     int64_t n = m.mesh ? m.mesh->num_ranks() : ranks_of_module(**program);
-    if (n > manifest::kMaxRanks) return m.error("SP203", fmt::format("the program is for {} ranks; at most {} are possible", n, manifest::kMaxRanks), "distributed");
+    if (n > manifest::kMaxRanks)
+      return m.error("SP203", fmt::format("the program is for {} ranks; at most {} are possible", n, manifest::kMaxRanks), "distributed");
     if (n > 1 && (*program)->kind == frontend::Program::Kind::PerRank)
-      return m.error("SP203", fmt::format("\"distributed\" is one graph of one rank, but the mesh has {} ranks: give a list of files, a pattern with {{rank}}, or an object path -> coordinates", n), "distributed");
+      return m.error("SP203",
+                     fmt::format("\"distributed\" is one graph of one rank, but the mesh has {} ranks: give a list of files, a pattern "
+                                 "with {{rank}}, or an object path -> coordinates",
+                                 n),
+                     "distributed");
     ranks.assign(static_cast<size_t>(n), *program);
     distributed_operators = operators;
   } else {
     SP_CHECK(m.mesh.has_value());
     ranks.resize(static_cast<size_t>(m.mesh->num_ranks()));
     for (const manifest::DistributedFile& file : m.distributed) {
-      bool sided = std::any_of(m.constants.begin(), m.constants.end(), [](const manifest::Constant& c) { return c.key.starts_with("rank"); });
+      bool sided =
+          std::any_of(m.constants.begin(), m.constants.end(), [](const manifest::Constant& c) { return c.key.starts_with("rank"); });
       ProgramPtr shared;
       for (int64_t rank : file.ranks) {
         size_t operators = 0;
@@ -144,7 +159,8 @@ Result<Problem> link(const manifest::Manifest& m) {
   return problem;
 }
 
-Result<Problem> link(const manifest::Manifest& m, std::vector<frontend::Program> sequential, std::vector<std::vector<frontend::Program>> per_rank) {
+Result<Problem> link(const manifest::Manifest& m, std::vector<frontend::Program> sequential,
+                     std::vector<std::vector<frontend::Program>> per_rank) {
   std::vector<std::string> assumptions;
   auto share = [&](std::vector<frontend::Program>& graphs) {
     std::vector<ProgramPtr> list;
@@ -161,7 +177,8 @@ Result<Problem> link(const manifest::Manifest& m, std::vector<frontend::Program>
     ranks.push_back(*rank);
   }
   if (m.mesh && ranks.size() == 1) ranks.resize(static_cast<size_t>(m.mesh->num_ranks()), ranks[0]);
-  if (m.mesh && m.mesh->num_ranks() != static_cast<int64_t>(ranks.size())) return m.error("SP203", "the mesh and the programs differ in number of ranks", "mesh");
+  if (m.mesh && m.mesh->num_ranks() != static_cast<int64_t>(ranks.size()))
+    return m.error("SP203", "the mesh and the programs differ in number of ranks", "mesh");
   size_t seq_operators = (*seq)->graph.nodes.size(), dist_operators = 0;
   for (const ProgramPtr& p : ranks) dist_operators += p->graph.nodes.size();
   Result<Problem> problem = run(m, *seq, std::move(ranks), std::move(assumptions));

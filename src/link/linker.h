@@ -98,7 +98,9 @@ class Linker {
   void input_forms();
 
   const Names& names(const ProgramPtr& p, bool outputs);
-  Diagnostic error(const char* code, std::string message, const std::string& place) const { return m_.error(code, std::move(message), place); }
+  Diagnostic error(const char* code, std::string message, const std::string& place) const {
+    return m_.error(code, std::move(message), place);
+  }
   void side(int s) { out.side.resize(out.graph.nodes.size(), static_cast<int16_t>(s)); }
   std::string rank_name(size_t rank) const { return "rank " + std::to_string(rank); }
 

@@ -17,7 +17,7 @@ Names::Names(const std::vector<Entry>& entries) {
     const Entry& e = entries[k];
     int index = static_cast<int>(k);
     std::vector<std::string> all;
-    if (!e.tensor) {   // no tensor: neither counted nor found
+    if (!e.tensor) {  // no tensor: neither counted nor found
       names_.push_back({});
       positional_.push_back(false);
       continue;
@@ -111,8 +111,9 @@ Result<ProgramPtr> join(const std::vector<ProgramPtr>& programs, std::vector<std
       if (source == ir::kNoNode) continue;
       const ir::Node& node = out->graph[source];
       if (node.shape != mine.shape || node.dtype != mine.dtype)
-        return Diagnostic{"SP208", fmt::format("input \"{}\" has shape {} {}, but the earlier graph's value of that name has {} {}", in.name,
-                                               ir::name(mine.dtype), shape_text(mine.shape), ir::name(node.dtype), shape_text(node.shape)),
+        return Diagnostic{"SP208",
+                          fmt::format("input \"{}\" has shape {} {}, but the earlier graph's value of that name has {} {}", in.name,
+                                      ir::name(mine.dtype), shape_text(mine.shape), ir::name(node.dtype), shape_text(node.shape)),
                           p.file, 0, 0};
       map[in.node] = source;
     }
@@ -129,7 +130,8 @@ Result<ProgramPtr> join(const std::vector<ProgramPtr>& programs, std::vector<std
     }
     draws += draws_here;
     for (const frontend::Input& in : p.inputs) {
-      if (in.node != ir::kNoNode && (output_of.count(in.name) && std::find(values.begin(), values.end(), in.name) != values.end())) continue;
+      if (in.node != ir::kNoNode && (output_of.count(in.name) && std::find(values.begin(), values.end(), in.name) != values.end()))
+        continue;
       if (std::find(same.begin(), same.end(), in.name) != same.end()) continue;
       input_of.try_emplace(in.name, out->inputs.size());
       out->inputs.push_back(in);
@@ -142,7 +144,7 @@ Result<ProgramPtr> join(const std::vector<ProgramPtr>& programs, std::vector<std
       consumed.push_back(false);
     }
     for (const frontend::Unsupported& u : p.unsupported) out->unsupported.push_back({map[u.node], u.reason});
-    for (const auto& [waited, position] : p.waits) {   // positions keep their order: inputs only move to the front
+    for (const auto& [waited, position] : p.waits) {  // positions keep their order: inputs only move to the front
       ir::NodeId p2 = position;
       while (p2 < map.size() && map[p2] <= map[waited]) ++p2;
       ir::NodeId at = p2 < map.size() ? map[p2] : static_cast<ir::NodeId>(out->graph.nodes.size());
@@ -154,8 +156,11 @@ Result<ProgramPtr> join(const std::vector<ProgramPtr>& programs, std::vector<std
       if (more) names.resize(6);
       return fmt::format("{}{}", fmt::join(names, ", "), more ? fmt::format(" and {} more", more) : "");
     };
-    if (!values.empty()) joined.push_back(fmt::format("inputs of {} that have the name of an output of an earlier graph take its value: {}", p.file, list(values)));
-    if (!same.empty()) joined.push_back(fmt::format("inputs of {} that have the name of an earlier graph's input are that input: {}", p.file, list(same)));
+    if (!values.empty())
+      joined.push_back(
+          fmt::format("inputs of {} that have the name of an output of an earlier graph take its value: {}", p.file, list(values)));
+    if (!same.empty())
+      joined.push_back(fmt::format("inputs of {} that have the name of an earlier graph's input are that input: {}", p.file, list(same)));
   }
   // Values handed from graph to graph are no outputs of the whole, unless asked for by name: they come last.
   std::vector<frontend::Output> first, last;

@@ -6,8 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "link/linker.h"
-#include "manifest/placement.h"
 #include "manifest/match.h"
+#include "manifest/placement.h"
 
 namespace shardproof::link {
 
@@ -29,7 +29,10 @@ Failure Linker::expectation(Output& output, const OutputSpec* spec, const std::s
     int index = names(seq_, false).find(of);
     int i = index < 0 ? -1 : input_of_[static_cast<size_t>(index)];
     if (i < 0)
-      return error("SP206", fmt::format("output \"{}\" belongs to \"{}\", but the sequential program has no such input{}", output.name, of, names(seq_, false).nearest(of)), key);
+      return error("SP206",
+                   fmt::format("output \"{}\" belongs to \"{}\", but the sequential program has no such input{}", output.name, of,
+                               names(seq_, false).nearest(of)),
+                   key);
     natural = inputs_[static_cast<size_t>(i)].placement;
   }
   bool stated = spec && spec->expect;
@@ -39,11 +42,16 @@ Failure Linker::expectation(Output& output, const OutputSpec* spec, const std::s
   } else if (output.role == Role::Gradient || output.role == Role::Updated) {
     const char* role = output.role == Role::Gradient ? "gradient" : "updated";
     if (!natural)
-      return error("SP203", fmt::format("output \"{}\" has the role \"{}\": say to which input it belongs (\"of\"), or what to expect (\"expect\")", output.name, role), key);
+      return error("SP203",
+                   fmt::format("output \"{}\" has the role \"{}\": say to which input it belongs (\"of\"), or what to expect (\"expect\")",
+                               output.name, role),
+                   key);
     if (natural->kind == Placement::Kind::Terms)
-      return error("SP203", fmt::format("output \"{}\" belongs to \"{}\", whose placement is a free term: \"expect\" must be given", output.name, of), key);
+      return error(
+          "SP203",
+          fmt::format("output \"{}\" belongs to \"{}\", whose placement is a free term: \"expect\" must be given", output.name, of), key);
     output.expect = *natural;
-    if (output.role == Role::Gradient)   // what a parameter's padding holds says nothing about its gradient's
+    if (output.role == Role::Gradient)  // what a parameter's padding holds says nothing about its gradient's
       for (manifest::Step& step : output.expect.steps) step.fill.reset();
   } else if (output.role == Role::Loss) {
     output.expect = Placement{};
@@ -60,7 +68,9 @@ Failure Linker::expectation(Output& output, const OutputSpec* spec, const std::s
   for (const manifest::Step* step : reductions(output.expect)) {
     bool exact = step->kind == manifest::Step::Kind::Partial && step->op != manifest::ReduceOp::Avg;
     if (!ir::is_float(node.dtype) && !(exact && ir::is_int(node.dtype)))
-      return error("SP205", fmt::format("output \"{}\" is {}: {} needs floating point", output.name, ir::name(node.dtype), to_string(*step, out.mesh)), key);
+      return error(
+          "SP205",
+          fmt::format("output \"{}\" is {}: {} needs floating point", output.name, ir::name(node.dtype), to_string(*step, out.mesh)), key);
   }
   return std::nullopt;
 }
@@ -78,13 +88,16 @@ Failure Linker::outputs() {
     }
     int k = seq_names.find(spec.key);
     if (k < 0)
-      return error("SP206", fmt::format("the sequential program has no output \"{}\"{}", spec.key, seq_names.nearest(spec.key)), "outputs/" + spec.key);
+      return error("SP206", fmt::format("the sequential program has no output \"{}\"{}", spec.key, seq_names.nearest(spec.key)),
+                   "outputs/" + spec.key);
     if (spec_of[static_cast<size_t>(k)])
-      return error("SP206", fmt::format("\"{}\" and \"{}\" are the same output", spec_of[static_cast<size_t>(k)]->key, spec.key), "outputs/" + spec.key);
+      return error("SP206", fmt::format("\"{}\" and \"{}\" are the same output", spec_of[static_cast<size_t>(k)]->key, spec.key),
+                   "outputs/" + spec.key);
     spec_of[static_cast<size_t>(k)] = &spec;
     name_of[static_cast<size_t>(k)] = spec.key;
   }
-  std::stable_sort(globs.begin(), globs.end(), [](const OutputSpec* x, const OutputSpec* y) { return manifest::specificity(x->key) > manifest::specificity(y->key); });
+  std::stable_sort(globs.begin(), globs.end(),
+                   [](const OutputSpec* x, const OutputSpec* y) { return manifest::specificity(x->key) > manifest::specificity(y->key); });
   size_t plain = seq_->outputs.size() - seq_->handed_on;
   std::vector<char> glob_used(globs.size(), 0);
   for (size_t k = 0; k < seq_->outputs.size(); ++k) {
@@ -96,7 +109,8 @@ Failure Linker::outputs() {
         }
   }
   for (size_t g = 0; g < globs.size(); ++g)
-    if (!glob_used[g]) out.warnings.push_back(fmt::format("outputs: \"{}\" matches no output that a more specific entry does not take", globs[g]->key));
+    if (!glob_used[g])
+      out.warnings.push_back(fmt::format("outputs: \"{}\" matches no output that a more specific entry does not take", globs[g]->key));
 
   // --- what is checked
   std::vector<size_t> checked;
@@ -110,8 +124,10 @@ Failure Linker::outputs() {
     output.checked = !m_.has_outputs || spec_of[k] != nullptr;
     output.distributed.assign(ranks_.size(), ir::kNoNode);
     output.distributed_names.assign(ranks_.size(), "");
-    if (!output.checked) ++unchecked;
-    else checked.push_back(k);
+    if (!output.checked)
+      ++unchecked;
+    else
+      checked.push_back(k);
     std::string key = spec_of[k] ? "outputs/" + spec_of[k]->key : "outputs";
     std::string of = spec_of[k] ? spec_of[k]->of : "";
     if (of.empty()) of = o.mutated_input;
@@ -119,7 +135,7 @@ Failure Linker::outputs() {
     if (output.checked) {
       OutputSpec mutated;
       const OutputSpec* spec = spec_of[k];
-      if (output.role == Role::Updated) {   // in-place writes are updates, whatever else is said
+      if (output.role == Role::Updated) {  // in-place writes are updates, whatever else is said
         if (spec) mutated = *spec;
         mutated.role = Role::Updated;
         spec = &mutated;
@@ -137,7 +153,9 @@ Failure Linker::outputs() {
     for (const frontend::Output& o : ranks_[r]->outputs)
       if (o.node != ir::kNoNode) out.returned[r].try_emplace(std::string(manifest::strip_percent(o.name)), map_[r][o.node]);
   std::vector<std::vector<int>> paired(ranks_.size(), std::vector<int>(seq_->outputs.size(), -1));
-  auto wanted = [&](const Output& output, size_t r) { return output.expect.kind != Placement::Kind::Steps || holds(output.expect, out.mesh, static_cast<int64_t>(r)); };
+  auto wanted = [&](const Output& output, size_t r) {
+    return output.expect.kind != Placement::Kind::Steps || holds(output.expect, out.mesh, static_cast<int64_t>(r));
+  };
   std::vector<Output*> of_index(seq_->outputs.size(), nullptr);
   for (size_t k = 0, index = 0; k < seq_->outputs.size(); ++k)
     if (seq_->outputs[k].node != ir::kNoNode && (k < plain || spec_of[k])) of_index[k] = &out.outputs[index++];
@@ -145,33 +163,45 @@ Failure Linker::outputs() {
   for (size_t k : checked) {
     Output& output = *of_index[k];
     const OutputSpec* spec = spec_of[k];
-    bool terms = output.expect.kind == Placement::Kind::Terms;   // its names stand in the terms
+    bool terms = output.expect.kind == Placement::Kind::Terms;  // its names stand in the terms
     if (!spec || spec->dist.empty()) {
       if (!terms) by_default.push_back(k);
       continue;
     }
     if (spec->dist.size() != 1 && spec->dist.size() != ranks_.size())
-      return error("SP203", fmt::format("\"dist\" of output \"{}\" lists {} names, but there are {} ranks", spec->key, spec->dist.size(), ranks_.size()), "outputs/" + spec->key);
+      return error(
+          "SP203",
+          fmt::format("\"dist\" of output \"{}\" lists {} names, but there are {} ranks", spec->key, spec->dist.size(), ranks_.size()),
+          "outputs/" + spec->key);
     bool somewhere = false;
     for (size_t r = 0; r < ranks_.size(); ++r) {
       const std::optional<std::string>& name = spec->dist[spec->dist.size() == 1 ? 0 : r];
       bool want = wanted(output, r), any = output.expect.kind == Placement::Kind::Any;
       int d = name ? names(ranks_[r], true).find(*name) : -1;
       if (name && d < 0 && (want || spec->dist.size() > 1) && !any)
-        return error("SP206", fmt::format("{} has no output \"{}\"{}", rank_name(r), *name, names(ranks_[r], true).nearest(*name)), "outputs/" + spec->key);
+        return error("SP206", fmt::format("{} has no output \"{}\"{}", rank_name(r), *name, names(ranks_[r], true).nearest(*name)),
+                     "outputs/" + spec->key);
       if (name && d < 0 && any && spec->dist.size() > 1)
-        return error("SP206", fmt::format("{} has no output \"{}\"{}", rank_name(r), *name, names(ranks_[r], true).nearest(*name)), "outputs/" + spec->key);
+        return error("SP206", fmt::format("{} has no output \"{}\"{}", rank_name(r), *name, names(ranks_[r], true).nearest(*name)),
+                     "outputs/" + spec->key);
       if (!name && want && !any && !terms)
-        return error("SP206", fmt::format("\"dist\" of output \"{}\" gives {} no value, but {} needs one there", spec->key, rank_name(r), to_string(output.expect, out.mesh)), "outputs/" + spec->key);
+        return error("SP206",
+                     fmt::format("\"dist\" of output \"{}\" gives {} no value, but {} needs one there", spec->key, rank_name(r),
+                                 to_string(output.expect, out.mesh)),
+                     "outputs/" + spec->key);
       if (d >= 0 && !want)
-        return error("SP206", fmt::format("{} has an output \"{}\", but under {} output \"{}\" has no value there; write null for this rank", rank_name(r), *name,
-                                          to_string(output.expect, out.mesh), spec->key), "outputs/" + spec->key);
+        return error("SP206",
+                     fmt::format("{} has an output \"{}\", but under {} output \"{}\" has no value there; write null for this rank",
+                                 rank_name(r), *name, to_string(output.expect, out.mesh), spec->key),
+                     "outputs/" + spec->key);
       paired[r][k] = d;
       somewhere |= d >= 0;
     }
     if (!somewhere)
-      return error("SP206", fmt::format("no rank has the output that \"dist\" of \"{}\" names{}", spec->key,
-                                        spec->dist[0] ? names(ranks_[0], true).nearest(*spec->dist[0]) : ""), "outputs/" + spec->key);
+      return error("SP206",
+                   fmt::format("no rank has the output that \"dist\" of \"{}\" names{}", spec->key,
+                               spec->dist[0] ? names(ranks_[0], true).nearest(*spec->dist[0]) : ""),
+                   "outputs/" + spec->key);
   }
 
   // By default: all by name, else all by position. Mutated inputs go with their input.
@@ -192,10 +222,16 @@ Failure Linker::outputs() {
         int partner = i < 0 ? -1 : inputs_[static_cast<size_t>(i)].dist[r];
         if (partner >= 0)
           for (size_t j = 0; j < p->outputs.size(); ++j)
-            if (p->outputs[j].node != ir::kNoNode && names(p, false).find(p->outputs[j].mutated_input) == partner && !p->outputs[j].mutated_input.empty()) d = static_cast<int>(j);
+            if (p->outputs[j].node != ir::kNoNode && names(p, false).find(p->outputs[j].mutated_input) == partner &&
+                !p->outputs[j].mutated_input.empty())
+              d = static_cast<int>(j);
         if (d < 0 && want && partner >= 0)
-          return error("SP209", fmt::format("the sequential program writes to its input \"{}\", but {} does not write to its partner \"{}\"; pair it in \"outputs\"", o.mutated_input,
-                                            rank_name(r), p->inputs[static_cast<size_t>(partner)].name), "outputs");
+          return error(
+              "SP209",
+              fmt::format(
+                  "the sequential program writes to its input \"{}\", but {} does not write to its partner \"{}\"; pair it in \"outputs\"",
+                  o.mutated_input, rank_name(r), p->inputs[static_cast<size_t>(partner)].name),
+              "outputs");
         paired[r][k] = d;
         continue;
       }
@@ -203,8 +239,10 @@ Failure Linker::outputs() {
       const std::vector<std::string>& all = seq_names.all(static_cast<int>(k));
       for (size_t j = 0; j + 1 < all.size() && d < 0; ++j) d = dist_names.find_name(all[j]);
       if (d >= 0 && !want)
-        return error("SP206", fmt::format("{} has an output \"{}\", but under {} it has no value there; write null for this rank in \"dist\"", rank_name(r), p->outputs[static_cast<size_t>(d)].name,
-                                          to_string(of_index[k]->expect, out.mesh)), "outputs");
+        return error("SP206",
+                     fmt::format("{} has an output \"{}\", but under {} it has no value there; write null for this rank in \"dist\"",
+                                 rank_name(r), p->outputs[static_cast<size_t>(d)].name, to_string(of_index[k]->expect, out.mesh)),
+                     "outputs");
       if (d < 0 && want) {
         named = false;
         missing.push_back(o.name);
@@ -222,9 +260,13 @@ Failure Linker::outputs() {
     for (size_t k = 0; k + p->handed_on < p->outputs.size(); ++k)
       if (p->outputs[k].node != ir::kNoNode && p->outputs[k].mutated_input.empty()) right.push_back(k);
     if (left.size() != right.size())
-      return error("SP209", fmt::format("outputs of {} cannot be paired: by name {} ha{} no partner, and by position {} sequential outputs face {} distributed ones; use \"dist\"",
-                                        rank_name(r), missing.size() > 5 ? fmt::format("{} outputs", missing.size()) : fmt::format("{}", fmt::join(missing, ", ")),
-                                        missing.size() == 1 ? "s" : "ve", left.size(), right.size()), "outputs");
+      return error("SP209",
+                   fmt::format("outputs of {} cannot be paired: by name {} ha{} no partner, and by position {} sequential outputs face {} "
+                               "distributed ones; use \"dist\"",
+                               rank_name(r),
+                               missing.size() > 5 ? fmt::format("{} outputs", missing.size()) : fmt::format("{}", fmt::join(missing, ", ")),
+                               missing.size() == 1 ? "s" : "ve", left.size(), right.size()),
+                   "outputs");
     how.push_back("position");
     for (size_t k : plain_outputs) {
       auto it = std::find(left.begin(), left.end(), k);
@@ -233,8 +275,10 @@ Failure Linker::outputs() {
   }
   for (const std::string& word : {std::string("name"), std::string("position")}) {
     size_t count = static_cast<size_t>(std::count(how.begin(), how.end(), word));
-    if (count == ranks_.size()) out.assumptions.push_back(fmt::format("outputs without \"dist\" are paired by {}", word));
-    else if (count > 0) out.assumptions.push_back(fmt::format("outputs without \"dist\" of {} of {} ranks are paired by {}", count, ranks_.size(), word));
+    if (count == ranks_.size())
+      out.assumptions.push_back(fmt::format("outputs without \"dist\" are paired by {}", word));
+    else if (count > 0)
+      out.assumptions.push_back(fmt::format("outputs without \"dist\" of {} of {} ranks are paired by {}", count, ranks_.size(), word));
   }
   for (size_t k : checked) {
     Output& output = *of_index[k];
@@ -249,7 +293,8 @@ Failure Linker::outputs() {
       if (node != ir::kNoNode && poisoned_[node]) output.blocked = blocked_;
     if (output.expect.kind == Placement::Kind::Terms) {
       for (const manifest::Term& term : output.expect.terms)
-        if (std::string e = block_terms(term, output); !e.empty()) return error("SP206", fmt::format("what is expected of output \"{}\": {}", output.name, e), "outputs/" + output.name);
+        if (std::string e = block_terms(term, output); !e.empty())
+          return error("SP206", fmt::format("what is expected of output \"{}\": {}", output.name, e), "outputs/" + output.name);
     }
   }
   return one_sided_mutations(spec_of, paired);
@@ -300,7 +345,9 @@ std::string Linker::block_terms(const manifest::Term& term, Output& output) {
     }
     if (poisoned_[node]) output.blocked = blocked_;
   }
-  return found ? "" : fmt::format("no rank{} has an output \"{}\"{}", term.rank >= 0 ? fmt::format(" {}", term.rank) : "", term.name, names(ranks_[0], true).nearest(term.name));
+  return found ? ""
+               : fmt::format("no rank{} has an output \"{}\"{}", term.rank >= 0 ? fmt::format(" {}", term.rank) : "", term.name,
+                             names(ranks_[0], true).nearest(term.name));
 }
 
 // An input that only one side writes to, without an entry that pairs it, is a difference that nobody would see.
@@ -318,8 +365,12 @@ Failure Linker::one_sided_mutations(const std::vector<const OutputSpec*>& spec_o
         both |= i >= 0 && inputs_[static_cast<size_t>(i)].dist[r] == partner;
       }
       if (!both)
-        return error("SP209", fmt::format("{} writes to its input \"{}\", but the sequential program does not write to its partner; pair \"{}\" in \"outputs\"", rank_name(r),
-                                          p.outputs[d].mutated_input, p.outputs[d].name), "outputs");
+        return error(
+            "SP209",
+            fmt::format(
+                "{} writes to its input \"{}\", but the sequential program does not write to its partner; pair \"{}\" in \"outputs\"",
+                rank_name(r), p.outputs[d].mutated_input, p.outputs[d].name),
+            "outputs");
     }
   }
   for (size_t k = 0; k < seq_->outputs.size(); ++k) {
@@ -330,11 +381,16 @@ Failure Linker::one_sided_mutations(const std::vector<const OutputSpec*>& spec_o
     for (size_t r = 0; i >= 0 && r < ranks_.size(); ++r) {
       int partner = inputs_[static_cast<size_t>(i)].dist[r];
       if (partner < 0) continue;
-      bool both = std::any_of(ranks_[r]->outputs.begin(), ranks_[r]->outputs.end(),
-                              [&](const frontend::Output& x) { return !x.mutated_input.empty() && names(ranks_[r], false).find(x.mutated_input) == partner; });
+      bool both = std::any_of(ranks_[r]->outputs.begin(), ranks_[r]->outputs.end(), [&](const frontend::Output& x) {
+        return !x.mutated_input.empty() && names(ranks_[r], false).find(x.mutated_input) == partner;
+      });
       if (!both)
-        return error("SP209", fmt::format("the sequential program writes to its input \"{}\", but {} does not write to its partner; pair \"{}\" in \"outputs\"", o.mutated_input,
-                                          rank_name(r), o.name), "outputs");
+        return error(
+            "SP209",
+            fmt::format(
+                "the sequential program writes to its input \"{}\", but {} does not write to its partner; pair \"{}\" in \"outputs\"",
+                o.mutated_input, rank_name(r), o.name),
+            "outputs");
     }
   }
   return std::nullopt;

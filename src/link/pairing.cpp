@@ -44,11 +44,15 @@ Failure Linker::cover() {
       continue;
     }
     if (exact[static_cast<size_t>(index)] >= 0)
-      return error("SP206", fmt::format("\"{}\" and \"{}\" are the same input", m_.inputs[static_cast<size_t>(exact[static_cast<size_t>(index)])].first, key), "inputs/" + key);
+      return error(
+          "SP206",
+          fmt::format("\"{}\" and \"{}\" are the same input", m_.inputs[static_cast<size_t>(exact[static_cast<size_t>(index)])].first, key),
+          "inputs/" + key);
     exact[static_cast<size_t>(index)] = static_cast<int>(k);
   }
-  std::stable_sort(globs.begin(), globs.end(),
-                   [&](size_t x, size_t y) { return manifest::specificity(m_.inputs[x].first) > manifest::specificity(m_.inputs[y].first); });
+  std::stable_sort(globs.begin(), globs.end(), [&](size_t x, size_t y) {
+    return manifest::specificity(m_.inputs[x].first) > manifest::specificity(m_.inputs[y].first);
+  });
   input_of_.assign(seq_->inputs.size(), -1);
   std::vector<std::string> missing;
   for (size_t i = 0; i < seq_->inputs.size(); ++i) {
@@ -63,7 +67,8 @@ Failure Linker::cover() {
         if (manifest::key_matches(m_.inputs[globs[g]].first, name)) entry = static_cast<int>(globs[g]);
     if (!m_.constants.empty())
       for (const std::string& name : names.all(static_cast<int>(i)))
-        if (!input.constant && !(names.positional(static_cast<int>(i)) && name == names.all(static_cast<int>(i)).back())) input.constant = find_constant(m_, name, -1);
+        if (!input.constant && !(names.positional(static_cast<int>(i)) && name == names.all(static_cast<int>(i)).back()))
+          input.constant = find_constant(m_, name, -1);
     if (entry >= 0) {
       input.covered = true;
       input.key = "inputs/" + m_.inputs[static_cast<size_t>(entry)].first;
@@ -75,8 +80,10 @@ Failure Linker::cover() {
     inputs_.push_back(std::move(input));
   }
   if (!missing.empty())
-    return error("SP207", fmt::format("no placement for the sequential input{} {}: add {} to \"inputs\" (or set infer = true)", missing.size() == 1 ? "" : "s",
-                                      shorten(missing), missing.size() == 1 ? "it" : "them"), "inputs");
+    return error("SP207",
+                 fmt::format("no placement for the sequential input{} {}: add {} to \"inputs\" (or set infer = true)",
+                             missing.size() == 1 ? "" : "s", shorten(missing), missing.size() == 1 ? "it" : "them"),
+                 "inputs");
   return std::nullopt;
 }
 
@@ -97,22 +104,32 @@ Failure Linker::pair_inputs() {
     Input& input = inputs_[static_cast<size_t>(i)];
     renamed[static_cast<size_t>(i)] = 1;
     if (list.size() != 1 && list.size() != ranks_.size())
-      return error("SP203", fmt::format("\"rename\" of \"{}\" lists {} names, but there are {} ranks", key, list.size(), ranks_.size()), "rename/" + key);
+      return error("SP203", fmt::format("\"rename\" of \"{}\" lists {} names, but there are {} ranks", key, list.size(), ranks_.size()),
+                   "rename/" + key);
     for (size_t r = 0; r < ranks_.size(); ++r) {
       const std::optional<std::string>& name = list[list.size() == 1 ? 0 : r];
       bool need = input.placement.kind != Placement::Kind::Terms && holds(input.placement, out.mesh, static_cast<int64_t>(r));
       const Names& dist_names = names(ranks_[r], false);
       int d = name ? dist_names.find(*name) : -1;
       if (need && !name)
-        return error("SP206", fmt::format("\"rename\" of \"{}\" gives {} no name, but {} holds a part of it", key, rank_name(r), to_string(input.placement, out.mesh)), "rename/" + key);
+        return error("SP206",
+                     fmt::format("\"rename\" of \"{}\" gives {} no name, but {} holds a part of it", key, rank_name(r),
+                                 to_string(input.placement, out.mesh)),
+                     "rename/" + key);
       if (need && d < 0)
-        return error("SP206", fmt::format("{} has no input \"{}\" (\"rename\" of \"{}\"){}", rank_name(r), *name, key, dist_names.nearest(*name)), "rename/" + key);
+        return error("SP206",
+                     fmt::format("{} has no input \"{}\" (\"rename\" of \"{}\"){}", rank_name(r), *name, key, dist_names.nearest(*name)),
+                     "rename/" + key);
       if (!need && d >= 0 && input.placement.kind != Placement::Kind::Terms)
-        return error("SP206", fmt::format("{} has an input \"{}\", but by the placement {} of \"{}\" it has no value there; write null for this rank",
-                                          rank_name(r), *name, to_string(input.placement, out.mesh), key), "rename/" + key);
+        return error(
+            "SP206",
+            fmt::format("{} has an input \"{}\", but by the placement {} of \"{}\" it has no value there; write null for this rank",
+                        rank_name(r), *name, to_string(input.placement, out.mesh), key),
+            "rename/" + key);
       if (d < 0) continue;
       if (taken_[r][static_cast<size_t>(d)])
-        return error("SP206", fmt::format("input \"{}\" of {} is the partner of two sequential inputs", *name, rank_name(r)), "rename/" + key);
+        return error("SP206", fmt::format("input \"{}\" of {} is the partner of two sequential inputs", *name, rank_name(r)),
+                     "rename/" + key);
       taken_[r][static_cast<size_t>(d)] = 1;
       input.dist[r] = d;
     }
@@ -128,7 +145,9 @@ Failure Linker::pair_inputs() {
       taken_[r][static_cast<size_t>(d)] = 2;
     }
     if (!found)
-      return error("SP206", fmt::format("no rank has an input \"{}\" (extra_inputs){}", extra.name, names(ranks_[0], false).nearest(extra.name)), "extra_inputs/" + extra.name);
+      return error("SP206",
+                   fmt::format("no rank has an input \"{}\" (extra_inputs){}", extra.name, names(ranks_[0], false).nearest(extra.name)),
+                   "extra_inputs/" + extra.name);
   }
   for (Input& input : inputs_) {
     if (input.placement.kind != Placement::Kind::Terms) continue;
@@ -146,23 +165,28 @@ Failure Linker::pair_inputs() {
         taken_[r][static_cast<size_t>(d)] = 3;
       }
       if (!found)
-        return error("SP206", fmt::format("{} has no input \"{}\" (placement of \"{}\"){}", leaf->rank >= 0 ? rank_name(static_cast<size_t>(leaf->rank)) : "no rank", leaf->name,
-                                          seq_->inputs[static_cast<size_t>(input.index)].name, names(ranks_[0], false).nearest(leaf->name)), input.key);
+        return error("SP206",
+                     fmt::format("{} has no input \"{}\" (placement of \"{}\"){}",
+                                 leaf->rank >= 0 ? rank_name(static_cast<size_t>(leaf->rank)) : "no rank", leaf->name,
+                                 seq_->inputs[static_cast<size_t>(input.index)].name, names(ranks_[0], false).nearest(leaf->name)),
+                     input.key);
     }
   }
 
   std::vector<std::string> how(ranks_.size());
   for (size_t r = 0; r < ranks_.size(); ++r) {
     for (size_t i = 0; i < inputs_.size(); ++i)
-      if (renamed[i]) inputs_[i].dist[r] = inputs_[i].dist[r] < 0 ? -2 : inputs_[i].dist[r];   // -2: settled, none
+      if (renamed[i]) inputs_[i].dist[r] = inputs_[i].dist[r] < 0 ? -2 : inputs_[i].dist[r];  // -2: settled, none
     if (Failure f = pair_rank(r, how[r])) return f;
     for (Input& input : inputs_)
       if (input.dist[r] == -2) input.dist[r] = -1;
   }
   for (const std::string& word : {std::string("name"), std::string("position")}) {
     size_t count = static_cast<size_t>(std::count(how.begin(), how.end(), word));
-    if (count == ranks_.size()) out.assumptions.push_back(fmt::format("inputs are paired by {}", word));
-    else if (count > 0) out.assumptions.push_back(fmt::format("inputs of {} of {} ranks are paired by {}", count, ranks_.size(), word));
+    if (count == ranks_.size())
+      out.assumptions.push_back(fmt::format("inputs are paired by {}", word));
+    else if (count > 0)
+      out.assumptions.push_back(fmt::format("inputs of {} of {} ranks are paired by {}", count, ranks_.size(), word));
   }
   return check_leftovers();
 }
@@ -171,7 +195,11 @@ Failure Linker::pair_inputs() {
 Failure Linker::pair_rank(size_t r, std::string& how) {
   const Names& seq_names = names(seq_, false);
   const Names& dist_names = names(ranks_[r], false);
-  struct Need { size_t input; bool must; bool optional; };
+  struct Need {
+    size_t input;
+    bool must;
+    bool optional;
+  };
   std::vector<Need> needs;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Input& input = inputs_[i];
@@ -185,13 +213,15 @@ Failure Linker::pair_rank(size_t r, std::string& how) {
     for (const Need& need : needs) {
       int index = inputs_[need.input].index, d = -1;
       const std::vector<std::string>& all = seq_names.all(index);
-      for (size_t k = 0; k + 1 < all.size() && d < 0; ++k) {   // the last one is the position
+      for (size_t k = 0; k + 1 < all.size() && d < 0; ++k) {  // the last one is the position
         if (official && k > 0) break;
         d = dist_names.find_name(all[k]);
         if (d >= 0 && used[static_cast<size_t>(d)]) d = -1;
       }
-      if (d >= 0) used[static_cast<size_t>(d)] = 1;
-      else if (need.must && !need.optional) missing.push_back(all[0]);
+      if (d >= 0)
+        used[static_cast<size_t>(d)] = 1;
+      else if (need.must && !need.optional)
+        missing.push_back(all[0]);
       found.push_back(d);
     }
     return missing.empty();
@@ -209,8 +239,10 @@ Failure Linker::pair_rank(size_t r, std::string& how) {
       Input& input = inputs_[needs[k].input];
       if (found[k] < 0) continue;
       if (!needs[k].must)
-        return error("SP206", fmt::format("{} has an input \"{}\", but by the placement {} it has no value there", rank_name(r),
-                                          ranks_[r]->inputs[static_cast<size_t>(found[k])].name, to_string(input.placement, out.mesh)), input.key);
+        return error("SP206",
+                     fmt::format("{} has an input \"{}\", but by the placement {} it has no value there", rank_name(r),
+                                 ranks_[r]->inputs[static_cast<size_t>(found[k])].name, to_string(input.placement, out.mesh)),
+                     input.key);
       taken_[r][static_cast<size_t>(found[k])] = 1;
       input.dist[r] = found[k];
     }
@@ -224,7 +256,8 @@ Failure Linker::pair_rank(size_t r, std::string& how) {
     if (ranks_[r]->inputs[d].node != ir::kNoNode && !taken_[r][d]) right.push_back(static_cast<int>(d));
   if (left.size() != right.size()) {
     return error("SP209",
-                 fmt::format("inputs of {} cannot be paired: by name {} ha{} no partner, and by position {} sequential inputs face {} distributed ones; use \"rename\" "
+                 fmt::format("inputs of {} cannot be paired: by name {} ha{} no partner, and by position {} sequential inputs face {} "
+                             "distributed ones; use \"rename\" "
                              "(and \"extra_inputs\" for inputs that only the distributed program has)",
                              rank_name(r), shorten(missing), missing.size() == 1 ? "s" : "ve", left.size(), right.size()),
                  m_.rename.empty() ? "inputs" : "rename");
@@ -258,8 +291,11 @@ Failure Linker::check_leftovers() {
           if (o.node != ir::kNoNode) used[o.node] = 1;
       }
       if (used[in.node])
-        return error("SP209", fmt::format("input \"{}\" of {} has no sequential partner: name its partner in \"rename\", or its value in \"extra_inputs\"", in.name, rank_name(r)),
-                     m_.rename.empty() ? "inputs" : "rename");
+        return error(
+            "SP209",
+            fmt::format("input \"{}\" of {} has no sequential partner: name its partner in \"rename\", or its value in \"extra_inputs\"",
+                        in.name, rank_name(r)),
+            m_.rename.empty() ? "inputs" : "rename");
       taken_[r][d] = 5;
     }
   }
@@ -302,8 +338,10 @@ Failure Linker::infer() {
         for (size_t axis = 0; axis <= out.mesh.axes.size(); ++axis) {
           manifest::Step step;
           step.dim = static_cast<int64_t>(d);
-          if (axis < out.mesh.axes.size()) step.axes = {static_cast<int>(axis)};
-          else for (size_t k = 0; k < out.mesh.axes.size(); ++k) step.axes.push_back(static_cast<int>(k));
+          if (axis < out.mesh.axes.size())
+            step.axes = {static_cast<int>(axis)};
+          else
+            for (size_t k = 0; k < out.mesh.axes.size(); ++k) step.axes.push_back(static_cast<int>(k));
           if (axis == out.mesh.axes.size() && axis < 2) continue;
           if (axis < out.mesh.axes.size() && out.mesh.axes[axis].size == 1) continue;
           Placement p;
@@ -318,8 +356,11 @@ Failure Linker::infer() {
         chosen = fitting[0];
         why = "the shapes leave no other choice among plain cuts";
       } else {
-        return error("SP207", fmt::format("the placement of input \"{}\" cannot be inferred: {}; add it to \"inputs\"", in.name,
-                                          fitting.empty() ? "no plain cut fits the shapes" : fmt::format("{} placements fit the shapes", fitting.size())), "inputs");
+        return error(
+            "SP207",
+            fmt::format("the placement of input \"{}\" cannot be inferred: {}; add it to \"inputs\"", in.name,
+                        fitting.empty() ? "no plain cut fits the shapes" : fmt::format("{} placements fit the shapes", fitting.size())),
+            "inputs");
       }
     }
     input.placement = *chosen;

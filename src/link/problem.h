@@ -3,8 +3,8 @@
 //
 // How: every sequential input is a free Input node, and each rank's input is a view of it (slice, blocks, padding) as its placement
 // says; under Partial and free terms it is the other way round: the ranks' inputs are free and the sequential one is their sum or term.
-// all_reduce becomes one n-ary Map, all_gather a Concat, reduce_scatter a Slice of the Map, permute/send/recv an edge, RankId a Const. A claim
-// about an output is then a list of pairs of nodes that must be equal (goals), also made of views. So the prover, the interpreter and
+// all_reduce becomes one n-ary Map, all_gather a Concat, reduce_scatter a Slice of the Map, permute/send/recv an edge, RankId a Const. A
+// claim about an output is then a list of pairs of nodes that must be equal (goals), also made of views. So the prover, the interpreter and
 // the checker know nothing of ranks.
 #pragma once
 

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "link/linker.h"
-#include "manifest/placement.h"
 #include "link/sources.h"
+#include "manifest/placement.h"
 
 namespace shardproof::link {
 
@@ -22,7 +22,9 @@ bool Linker::fits_global() const {
       if (input.dist[r] < 0) continue;
       const ir::Shape& mine = ranks_[r]->graph[ranks_[r]->inputs[static_cast<size_t>(input.dist[r])].node].shape;
       Part part;
-      if (input.placement.kind != Placement::Kind::Steps || !part_of(input.placement, out.mesh, shape, static_cast<int64_t>(r), part).empty()) part.shape = shape;
+      if (input.placement.kind != Placement::Kind::Steps ||
+          !part_of(input.placement, out.mesh, shape, static_cast<int64_t>(r), part).empty())
+        part.shape = shape;
       global &= mine == shape;
       local &= mine == part.shape;
       cut |= part.shape != shape;
@@ -40,16 +42,22 @@ Failure Linker::set_dist(Input& input, size_t r, ir::NodeId node) {
   const std::string& name = seq_->inputs[static_cast<size_t>(input.index)].name;
   if (declared.shape != b_.shape(node)) {
     std::string place = input.key.empty() ? "inputs" : input.key;
-    return error("SP208", fmt::format("input \"{}\" of {} has shape {}, but under {} its part of \"{}\" {} has shape {}", in.name, rank_name(r), shape_text(declared.shape),
-                                      to_string(input.placement, out.mesh), name, shape_text(seq_->graph[seq_->inputs[static_cast<size_t>(input.index)].node].shape),
-                                      shape_text(b_.shape(node))), place);
+    return error(
+        "SP208",
+        fmt::format("input \"{}\" of {} has shape {}, but under {} its part of \"{}\" {} has shape {}", in.name, rank_name(r),
+                    shape_text(declared.shape), to_string(input.placement, out.mesh), name,
+                    shape_text(seq_->graph[seq_->inputs[static_cast<size_t>(input.index)].node].shape), shape_text(b_.shape(node))),
+        place);
   }
   ir::DType want = declared.dtype, have = b_.dtype(node);
   if (want != have) {
     bool alike = (ir::is_float(want) && ir::is_float(have)) || (ir::is_int(want) && ir::is_int(have));
     if (!alike)
-      return error("SP208", fmt::format("input \"{}\" of {} is {}, but \"{}\" is {}", in.name, rank_name(r), ir::name(want), name, ir::name(have)), input.key.empty() ? "inputs" : input.key);
-    std::string text = fmt::format("input {} is {} in the distributed program and {} in the sequential one: converted", name, ir::name(want), ir::name(have));
+      return error("SP208",
+                   fmt::format("input \"{}\" of {} is {}, but \"{}\" is {}", in.name, rank_name(r), ir::name(want), name, ir::name(have)),
+                   input.key.empty() ? "inputs" : input.key);
+    std::string text = fmt::format("input {} is {} in the distributed program and {} in the sequential one: converted", name,
+                                   ir::name(want), ir::name(have));
     if (std::find(out.assumptions.begin(), out.assumptions.end(), text) == out.assumptions.end()) out.assumptions.push_back(text);
     node = b_.convert(node, want);
   }
@@ -61,10 +69,14 @@ Failure Linker::relation() {
   dist_value_.resize(ranks_.size());
   for (size_t r = 0; r < ranks_.size(); ++r) dist_value_[r].assign(ranks_[r]->inputs.size(), ir::kNoNode);
   global_ = ranks_[0]->kind == frontend::Program::Kind::Spmd && ranks_.size() > 1 && fits_global();
-  if (global_) out.assumptions.push_back("the distributed program has global shapes: each rank holds its part of every input and output, as its placement says");
+  if (global_)
+    out.assumptions.push_back(
+        "the distributed program has global shapes: each rank holds its part of every input and output, as its placement says");
   for (Input& input : inputs_) {
     b_.label = seq_->inputs[static_cast<size_t>(input.index)].name;
-    Failure f = input.constant ? relate_constant(input) : input.placement.kind == Placement::Kind::Terms ? relate_term(input) : relate(input);
+    Failure f = input.constant                                   ? relate_constant(input)
+                : input.placement.kind == Placement::Kind::Terms ? relate_term(input)
+                                                                 : relate(input);
     if (f) return f;
   }
   if (Failure f = extras()) return f;
@@ -76,7 +88,8 @@ Failure Linker::relation() {
     r.placement = input.placement;
     r.inferred = input.inferred;
     r.node = input.node;
-    for (size_t k = 0; k < ranks_.size(); ++k) r.distributed.push_back(input.dist[k] < 0 ? "" : ranks_[k]->inputs[static_cast<size_t>(input.dist[k])].name);
+    for (size_t k = 0; k < ranks_.size(); ++k)
+      r.distributed.push_back(input.dist[k] < 0 ? "" : ranks_[k]->inputs[static_cast<size_t>(input.dist[k])].name);
     out.relation.push_back(std::move(r));
   }
   return std::nullopt;
@@ -90,7 +103,9 @@ Failure Linker::relate(Input& input) {
   for (const Step* step : steps) {
     bool exact = step->kind == Step::Kind::Partial && step->op != manifest::ReduceOp::Avg;
     if (!ir::is_float(dtype) && !(exact && ir::is_int(dtype)))
-      return error("SP205", fmt::format("input \"{}\" is {}: {} needs floating point", in.name, ir::name(dtype), to_string(*step, out.mesh)), input.key);
+      return error("SP205",
+                   fmt::format("input \"{}\" is {}: {} needs floating point", in.name, ir::name(dtype), to_string(*step, out.mesh)),
+                   input.key);
   }
   // Under a pending reduction the summands are free, and the sequential input is their sum.
   std::vector<ir::NodeId> summands;
@@ -103,13 +118,18 @@ Failure Linker::relate(Input& input) {
     for (int64_t owner : owners) {
       std::string name = in.name;
       for (const Step* step : steps)
-        if (step->kind == Step::Kind::Partial) name += fmt::format("@{}={}", out.mesh.axes[static_cast<size_t>(step->axes[0])].name, out.mesh.coordinate(owner, step->axes[0]));
+        if (step->kind == Step::Kind::Partial)
+          name += fmt::format("@{}={}", out.mesh.axes[static_cast<size_t>(step->axes[0])].name, out.mesh.coordinate(owner, step->axes[0]));
       summands.push_back(b_.input(name, dtype, shape));
       out.free_inputs.push_back(summands.back());
     }
     input.node = combine(b_, steps, out.mesh, summands);
   }
-  struct Made { Part part; size_t summand; ir::NodeId node; };
+  struct Made {
+    Part part;
+    size_t summand;
+    ir::NodeId node;
+  };
   std::vector<Made> made;
   for (size_t r = 0; r < ranks_.size(); ++r) {
     if (input.dist[r] < 0) continue;
@@ -146,9 +166,13 @@ Failure Linker::relate_constant(Input& input) {
   std::string place = "constants/" + input.constant->key;
   bool splat = values.size() == 1;
   if (!splat && static_cast<int64_t>(values.size()) != ir::num_elements(shape))
-    return error("SP208", fmt::format("constant \"{}\" has {} values, but input \"{}\" has shape {}", input.constant->key, values.size(), in.name, shape_text(shape)), place);
+    return error("SP208",
+                 fmt::format("constant \"{}\" has {} values, but input \"{}\" has shape {}", input.constant->key, values.size(), in.name,
+                             shape_text(shape)),
+                 place);
   input.node = splat ? b_.constant(values[0], dtype, shape) : b_.dense(dtype, shape, values);
-  if (!splat && !reductions(input.placement).empty()) return error("SP205", fmt::format("input \"{}\" has given values, so it cannot be Partial", in.name), place);
+  if (!splat && !reductions(input.placement).empty())
+    return error("SP205", fmt::format("input \"{}\" has given values, so it cannot be Partial", in.name), place);
   out.assumptions.push_back(fmt::format("input {} always has its given value", in.name));
   for (size_t r = 0; r < ranks_.size(); ++r) {
     if (input.dist[r] < 0) continue;
@@ -160,7 +184,8 @@ Failure Linker::relate_constant(Input& input) {
     Part part;
     part.shape = part.valid = shape;
     if (input.placement.kind == Placement::Kind::Steps && !global_)
-      if (std::string e = part_of(input.placement, out.mesh, shape, static_cast<int64_t>(r), part); !e.empty()) return error("SP205", e, input.key);
+      if (std::string e = part_of(input.placement, out.mesh, shape, static_cast<int64_t>(r), part); !e.empty())
+        return error("SP205", e, input.key);
     if (Failure f = set_dist(input, r, view(b_, input.node, part, Padding::Make, in.name, &out.free_inputs))) return f;
   }
   return std::nullopt;
@@ -179,8 +204,12 @@ Failure Linker::extras() {
       if (taken_[r][d] == 4) {
         const manifest::Constant* c = find_constant(m_, in.name, static_cast<int64_t>(r));
         if (c->values.size() != 1 && static_cast<int64_t>(c->values.size()) != ir::num_elements(declared.shape))
-          return error("SP208", fmt::format("constant \"{}\" has {} values, but input \"{}\" of {} has shape {}", c->key, c->values.size(), in.name, rank_name(r), shape_text(declared.shape)), "constants/" + c->key);
-        value = c->values.size() == 1 ? b_.constant(c->values[0], declared.dtype, declared.shape) : b_.dense(declared.dtype, declared.shape, c->values);
+          return error("SP208",
+                       fmt::format("constant \"{}\" has {} values, but input \"{}\" of {} has shape {}", c->key, c->values.size(), in.name,
+                                   rank_name(r), shape_text(declared.shape)),
+                       "constants/" + c->key);
+        value = c->values.size() == 1 ? b_.constant(c->values[0], declared.dtype, declared.shape)
+                                      : b_.dense(declared.dtype, declared.shape, c->values);
         continue;
       }
       const manifest::ExtraInput* extra = nullptr;
@@ -194,35 +223,51 @@ Failure Linker::extras() {
       std::string place = "extra_inputs/" + extra->name;
       if (extra->kind == manifest::ExtraInput::Kind::Iota) {
         if (declared.shape.size() != 1 || !(ir::is_int(declared.dtype) || ir::is_float(declared.dtype)))
-          return error("SP208", fmt::format("extra input \"{}\" is \"iota\", but it has shape {}; iota is one-dimensional", extra->name, shape_text(declared.shape)), place);
+          return error("SP208",
+                       fmt::format("extra input \"{}\" is \"iota\", but it has shape {}; iota is one-dimensional", extra->name,
+                                   shape_text(declared.shape)),
+                       place);
         value = b_.iota(declared.dtype, declared.shape, 0);
       } else if (extra->kind == manifest::ExtraInput::Kind::SameAs) {
         int index = names(seq_, false).find(extra->same_as);
         int i = index < 0 ? -1 : input_of_[static_cast<size_t>(index)];
         if (i < 0)
-          return error("SP206", fmt::format("extra input \"{}\": the sequential program has no input \"{}\"{}", extra->name, extra->same_as, names(seq_, false).nearest(extra->same_as)), place);
+          return error("SP206",
+                       fmt::format("extra input \"{}\": the sequential program has no input \"{}\"{}", extra->name, extra->same_as,
+                                   names(seq_, false).nearest(extra->same_as)),
+                       place);
         ir::NodeId node = inputs_[static_cast<size_t>(i)].node;
         if (b_.shape(node) != declared.shape || b_.dtype(node) != declared.dtype)
-          return error("SP208", fmt::format("extra input \"{}\" of {} has {} {}, but \"{}\" has {} {}", extra->name, rank_name(r), ir::name(declared.dtype), shape_text(declared.shape),
-                                            extra->same_as, ir::name(b_.dtype(node)), shape_text(b_.shape(node))), place);
+          return error(
+              "SP208",
+              fmt::format("extra input \"{}\" of {} has {} {}, but \"{}\" has {} {}", extra->name, rank_name(r), ir::name(declared.dtype),
+                          shape_text(declared.shape), extra->same_as, ir::name(b_.dtype(node)), shape_text(b_.shape(node))),
+              place);
         value = node;
       } else {
         if (extra->values.size() != 1 && static_cast<int64_t>(extra->values.size()) != ir::num_elements(declared.shape))
-          return error("SP208", fmt::format("extra input \"{}\" has {} values, but on {} it has shape {}", extra->name, extra->values.size(), rank_name(r), shape_text(declared.shape)), place);
-        value = extra->values.size() == 1 ? b_.constant(extra->values[0], declared.dtype, declared.shape) : b_.dense(declared.dtype, declared.shape, extra->values);
+          return error("SP208",
+                       fmt::format("extra input \"{}\" has {} values, but on {} it has shape {}", extra->name, extra->values.size(),
+                                   rank_name(r), shape_text(declared.shape)),
+                       place);
+        value = extra->values.size() == 1 ? b_.constant(extra->values[0], declared.dtype, declared.shape)
+                                          : b_.dense(declared.dtype, declared.shape, extra->values);
       }
     }
   }
   for (const manifest::ExtraInput& e : m_.extra_inputs)
-    out.assumptions.push_back(fmt::format("extra input {} {}", e.name, e.kind == manifest::ExtraInput::Kind::Any ? "may have any value" : "has its given value"));
+    out.assumptions.push_back(
+        fmt::format("extra input {} {}", e.name, e.kind == manifest::ExtraInput::Kind::Any ? "may have any value" : "has its given value"));
   return std::nullopt;
 }
 
 void Linker::input_forms() {
   for (const Input& input : inputs_) {
     for (const Step& step : input.placement.steps) {
-      if (step.kind != Step::Kind::Shard || (step.blocks.empty() && step.equal_blocks == 1 && step.chunks.empty() && step.padded == 0)) continue;
-      bool known = std::any_of(out.input_forms.begin(), out.input_forms.end(), [&](const Step& s) { return to_string(s, out.mesh) == to_string(step, out.mesh); });
+      if (step.kind != Step::Kind::Shard || (step.blocks.empty() && step.equal_blocks == 1 && step.chunks.empty() && step.padded == 0))
+        continue;
+      bool known = std::any_of(out.input_forms.begin(), out.input_forms.end(),
+                               [&](const Step& s) { return to_string(s, out.mesh) == to_string(step, out.mesh); });
       if (!known) out.input_forms.push_back(step);
     }
   }

@@ -20,8 +20,7 @@ std::string shape_text(const ir::Shape& s) { return fmt::format("[{}]", fmt::joi
 std::string describe(const CommOp& op) {
   const ir::Node& n = *op.op;
   std::string what(ir::name(n.op));
-  if (n.op == ir::Op::AllReduce || n.op == ir::Op::ReduceScatter)
-    what += n.a[0] ? " of averages" : fmt::format(" ({})", ir::name(n.fn));
+  if (n.op == ir::Op::AllReduce || n.op == ir::Op::ReduceScatter) what += n.a[0] ? " of averages" : fmt::format(" ({})", ir::name(n.fn));
   const ir::Node& data = op.data ? *op.data : n;
   what += fmt::format(" of {}{}", ir::name(data.dtype), shape_text(data.shape));
   if (!n.label.empty()) what += fmt::format(" `{}`", n.label);
@@ -36,7 +35,8 @@ std::string disagreement(const CommOp& x, const CommOp& y) {
   if (a.op == ir::Op::AllToAll) {
     if (a.a != b.a || a.b.empty() != b.b.empty()) return "the dimensions";
     ir::Shape p = x.data->shape, q = y.data->shape;
-    if (!a.b.empty() && p.size() == q.size() && a.a[0] < static_cast<int64_t>(p.size())) p[static_cast<size_t>(a.a[0])] = q[static_cast<size_t>(a.a[0])] = 0;
+    if (!a.b.empty() && p.size() == q.size() && a.a[0] < static_cast<int64_t>(p.size()))
+      p[static_cast<size_t>(a.a[0])] = q[static_cast<size_t>(a.a[0])] = 0;
     return p == q ? "" : "the shape";
   }
   if (x.data->shape != y.data->shape) return "the shape";
@@ -70,13 +70,17 @@ class Simulator {
       for (size_t r = 0; r < ops_.size(); ++r) finished &= next_[r] == ops_[r].size() && open_[r].empty();
       if (finished) return std::move(out_);
       give_up();
-      if (!buffered_) return std::move(out_);   // only asked whether it completes
+      if (!buffered_) return std::move(out_);  // only asked whether it completes
     }
   }
 
  private:
-  struct Slot { std::vector<Event::Place> places; size_t count = 0; bool broken = false; };
-  using Channel = std::tuple<int, int, int64_t>;   // source, target, tag
+  struct Slot {
+    std::vector<Event::Place> places;
+    size_t count = 0;
+    bool broken = false;
+  };
+  using Channel = std::tuple<int, int, int64_t>;  // source, target, tag
 
   // Issues operations of rank r as far as possible.
   bool advance(size_t r) {
@@ -107,11 +111,14 @@ class Simulator {
       Slot& slot = posted.slots[k];
       slot.places[static_cast<size_t>(op.member)] = place;
       ++slot.count;
-      if (slot.broken) fail(place);
-      else if (slot.count == comm.members.size()) finish(slot, comm);
+      if (slot.broken)
+        fail(place);
+      else if (slot.count == comm.members.size())
+        finish(slot, comm);
       return;
     }
-    Channel channel = op.kind == CommOp::Kind::Send ? Channel{static_cast<int>(r), op.peer, op.tag} : Channel{op.peer, static_cast<int>(r), op.tag};
+    Channel channel =
+        op.kind == CommOp::Kind::Send ? Channel{static_cast<int>(r), op.peer, op.tag} : Channel{op.peer, static_cast<int>(r), op.tag};
     auto& [sends, receives] = channels_[channel];
     if (op.kind == CommOp::Kind::Send) {
       if (buffered_) done_[r][index] = 1;
@@ -128,7 +135,8 @@ class Simulator {
       const CommOp &s = at(from), &t = at(to);
       if (s.data->shape != t.op->shape || s.data->dtype != t.op->dtype) {
         fault("mismatched-collective",
-              fmt::format("rank {} sends {}, but rank {} receives {}{}", from.rank, describe(s), to.rank, ir::name(t.op->dtype), shape_text(t.op->shape)),
+              fmt::format("rank {} sends {}, but rank {} receives {}{}", from.rank, describe(s), to.rank, ir::name(t.op->dtype),
+                          shape_text(t.op->shape)),
               {from, to});
         fail(to);
       } else {
@@ -154,8 +162,8 @@ class Simulator {
       std::string difference = disagreement(first, at(p));
       if (difference.empty()) continue;
       fault("mismatched-collective",
-            fmt::format("ranks of group {} disagree on {}: rank {} issues {}, rank {} issues {}", comm.name, difference, slot.places[0].rank,
-                        describe(first), p.rank, describe(at(p))),
+            fmt::format("ranks of group {} disagree on {}: rank {} issues {}, rank {} issues {}", comm.name, difference,
+                        slot.places[0].rank, describe(first), p.rank, describe(at(p))),
             {slot.places[0], p});
       for (Event::Place q : slot.places) fail(q);
       return;
@@ -165,8 +173,8 @@ class Simulator {
         for (size_t j = 0; j < slot.places.size(); ++j) {
           if (at(slot.places[i]).op->b[j] == at(slot.places[j]).op->c[i]) continue;
           fault("mismatched-collective",
-                fmt::format("rank {} sends {} rows to rank {}, which receives {}", slot.places[i].rank, at(slot.places[i]).op->b[j], slot.places[j].rank,
-                            at(slot.places[j]).op->c[i]),
+                fmt::format("rank {} sends {} rows to rank {}, which receives {}", slot.places[i].rank, at(slot.places[i]).op->b[j],
+                            slot.places[j].rank, at(slot.places[j]).op->c[i]),
                 {slot.places[i], slot.places[j]});
           for (Event::Place q : slot.places) fail(q);
           return;
@@ -183,7 +191,7 @@ class Simulator {
     for (size_t r = 0; r < ops_.size(); ++r) {
       for (size_t index : open_[r]) {
         if (done_[r][index]) continue;
-        if (next_[r] < ops_[r].size() && ops_[r][index].wait_before > next_[r]) continue;   // not what holds the rank
+        if (next_[r] < ops_[r].size() && ops_[r][index].wait_before > next_[r]) continue;  // not what holds the rank
         const CommOp& op = ops_[r][index];
         std::string wait = fmt::format("rank {} waits in {}", r, describe(op));
         if (op.kind == CommOp::Kind::Recv) {
@@ -207,7 +215,8 @@ class Simulator {
       }
     }
     for (size_t r = 0; r < ops_.size(); ++r) {
-      if (next_[r] == ops_[r].size() && std::none_of(sites.begin(), sites.end(), [&](Event::Place p) { return p.rank == static_cast<int>(r); }))
+      if (next_[r] == ops_[r].size() &&
+          std::none_of(sites.begin(), sites.end(), [&](Event::Place p) { return p.rank == static_cast<int>(r); }))
         waits.push_back(fmt::format("rank {} has finished", r));
     }
     if (waits.size() > 8) {
@@ -238,7 +247,10 @@ class Simulator {
     SP_CHECK(any);
   }
 
-  struct Posted { std::vector<size_t> counts; std::deque<Slot> slots; };
+  struct Posted {
+    std::vector<size_t> counts;
+    std::deque<Slot> slots;
+  };
   const std::vector<std::vector<CommOp>>& ops_;
   const std::vector<Communicator>& comms_;
   bool buffered_;
@@ -255,7 +267,8 @@ class Simulator {
 Schedule simulate(const std::vector<std::vector<CommOp>>& ops, const std::vector<Communicator>& comms) {
   Schedule schedule = Simulator(ops, comms, true).run();
   bool sends = false;
-  for (const auto& list : ops) sends |= std::any_of(list.begin(), list.end(), [](const CommOp& op) { return op.kind == CommOp::Kind::Send; });
+  for (const auto& list : ops)
+    sends |= std::any_of(list.begin(), list.end(), [](const CommOp& op) { return op.kind == CommOp::Kind::Send; });
   if (sends && schedule.faults.empty()) schedule.needs_buffering = !Simulator(ops, comms, false).run().faults.empty();
   return schedule;
 }

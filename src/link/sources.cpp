@@ -55,7 +55,9 @@ Format sniff(std::string_view bytes) {
   if (text.empty()) return Format::Empty;
   std::string_view head = text.substr(0, 1 << 16);
   bool binary = head.find('\0') != std::string_view::npos ||
-                std::count_if(head.begin(), head.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\x1b'; }) > 0;
+                std::count_if(head.begin(), head.end(), [](char c) {
+                  return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\x1b';
+                }) > 0;
   if (binary) return Format::HloProto;
   if (text.starts_with("HloModule")) return Format::Hlo;
   if (text.starts_with("{")) return Format::ExportJson;
@@ -69,7 +71,8 @@ Format sniff(std::string_view bytes) {
 }
 
 size_t count_operators(const fx::Graph& graph) {
-  size_t n = static_cast<size_t>(std::count_if(graph.values.begin(), graph.values.end(), [](const fx::Value& v) { return v.op == fx::Value::Op::Call; }));
+  size_t n = static_cast<size_t>(
+      std::count_if(graph.values.begin(), graph.values.end(), [](const fx::Value& v) { return v.op == fx::Value::Op::Call; }));
   for (const auto& [name, sub] : graph.submodules) n += count_operators(sub);
   return n;
 }
@@ -97,12 +100,14 @@ Result<std::shared_ptr<const Source>> finish(Result<frontend::Program> program, 
   return std::shared_ptr<const Source>(std::move(source));
 }
 
-Result<std::shared_ptr<const Source>> lower(Result<fx::Module> module, const frontend::ConstantSource& constants, const lower::aten::Kernels& kernels) {
+Result<std::shared_ptr<const Source>> lower(Result<fx::Module> module, const frontend::ConstantSource& constants,
+                                            const lower::aten::Kernels& kernels) {
   if (!module) return module.error();
   return finish(lower::lower_fx(*module, constants, kernels), count_operators(module->graph));
 }
 
-Result<std::shared_ptr<const Source>> lower(Result<graphdef::Module> module, const frontend::ConstantSource& constants, const lower::InputShapes& shapes) {
+Result<std::shared_ptr<const Source>> lower(Result<graphdef::Module> module, const frontend::ConstantSource& constants,
+                                            const lower::InputShapes& shapes) {
   if (!module) return module.error();
   return finish(lower::lower_graphdef(*module, constants, shapes), count_operators(*module));
 }
@@ -162,7 +167,9 @@ Result<std::shared_ptr<const Source>> Sources::read(const std::string& file, int
   std::string key = sided ? fmt::format("{}:{}", rank, path) : path;
   if (auto it = cache_.find(key); it != cache_.end()) return it->second;
   Result<std::string> bytes = manifest::read_file(path, kMaxFileBytes);
-  if (!bytes) return manifest_.error("SP204", fmt::format("the program \"{}\" {}", file, bytes.error().message), rank < 0 ? "sequential" : "distributed");
+  if (!bytes)
+    return manifest_.error("SP204", fmt::format("the program \"{}\" {}", file, bytes.error().message),
+                           rank < 0 ? "sequential" : "distributed");
   if (seen_.insert(path).second) files_.push_back(path);
 
   if (!kernels_) {
@@ -176,7 +183,9 @@ Result<std::shared_ptr<const Source>> Sources::read(const std::string& file, int
   }
   const lower::aten::Kernels& kernels = *kernels_;
   ManifestConstants constants(manifest_, rank);
-  auto wrong = [&](std::string message) -> Result<std::shared_ptr<const Source>> { return Diagnostic{"SP204", std::move(message), path, 0, 0}; };
+  auto wrong = [&](std::string message) -> Result<std::shared_ptr<const Source>> {
+    return Diagnostic{"SP204", std::move(message), path, 0, 0};
+  };
   // Captured variables have no shape in a GraphDef: the relation to the sequential program gives it.
   auto shapes_of = [&](const Result<graphdef::Module>& module) {
     lower::InputShapes shapes;
@@ -191,7 +200,7 @@ Result<std::shared_ptr<const Source>> Sources::read(const std::string& file, int
     case Format::ExportJson: source = lower(fx::read_export_json(*bytes, path), constants, kernels); break;
     case Format::Fx: source = lower(fx::read_text(*bytes, path), constants, kernels); break;
     case Format::Hlo: source = lower(hlo::read_text(*bytes, path), constants); break;
-    case Format::HloProto: {   // bytes of a protobuf do not say which message they are
+    case Format::HloProto: {  // bytes of a protobuf do not say which message they are
       Result<hlo::Module> module = hlo::read_proto(*bytes, path);
       Result<graphdef::Module> other = module ? Result<graphdef::Module>(Diagnostic{}) : graphdef::read_binary(*bytes, path);
       lower::InputShapes shapes = shapes_of(other);

@@ -72,7 +72,8 @@ std::string Linker::term_shape(const Term& term, int64_t rank, ir::Shape& shape,
       std::sort(sorted.begin(), sorted.end());
       for (int64_t k = 0; k < static_cast<int64_t>(sorted.size()); ++k)
         if (sorted[static_cast<size_t>(k)] != k) return "transpose needs a permutation of the dimensions";
-      if (static_cast<int64_t>(sorted.size()) != n) return fmt::format("transpose by {} dimensions of a tensor of rank {}", sorted.size(), n);
+      if (static_cast<int64_t>(sorted.size()) != n)
+        return fmt::format("transpose by {} dimensions of a tensor of rank {}", sorted.size(), n);
       for (size_t k = 0; k < term.numbers.size(); ++k) shape[k] = shapes[0][static_cast<size_t>(term.numbers[k])];
       return "";
     }
@@ -163,8 +164,13 @@ Failure Linker::relate_term(Input& input) {
   const ir::Node& declared = seq_->graph[in.node];
   const ir::Shape shape = declared.shape;
   const ir::DType dtype = declared.dtype;
-  auto fail = [&](const std::string& message) { return error("SP205", fmt::format("placement of input \"{}\": {}", in.name, message), input.key); };
-  struct Instance { const Term* term; int64_t rank; };
+  auto fail = [&](const std::string& message) {
+    return error("SP205", fmt::format("placement of input \"{}\": {}", in.name, message), input.key);
+  };
+  struct Instance {
+    const Term* term;
+    int64_t rank;
+  };
   std::vector<Instance> backwards, forwards;
   bool free = true;
   for (const Term& term : input.placement.terms) {
@@ -190,7 +196,10 @@ Failure Linker::relate_term(Input& input) {
       ir::DType t;
       if (std::string e = term_shape(term, r, s, t); !e.empty()) return fail(fmt::format("\"{}\": {}", to_string(term), e));
       if (s != shape || t != dtype)
-        return error("SP208", fmt::format("\"{}\" gives {} {}, but input \"{}\" is {} {}", to_string(term), ir::name(t), shape_text(s), in.name, ir::name(dtype), shape_text(shape)), input.key);
+        return error("SP208",
+                     fmt::format("\"{}\" gives {} {}, but input \"{}\" is {} {}", to_string(term), ir::name(t), shape_text(s), in.name,
+                                 ir::name(dtype), shape_text(shape)),
+                     input.key);
       // A name that already has a value (it stands in another input's term, too) makes this input a function of it.
       bool fresh = std::all_of(names_used.begin(), names_used.end(), [&](const Term* x) {
         size_t k = static_cast<size_t>(x->rank >= 0 ? x->rank : r);
@@ -199,7 +208,8 @@ Failure Linker::relate_term(Input& input) {
       if (invertible && fresh) {
         backwards.push_back({&term, r});
       } else {
-        if (ranks.size() > 1 && !invertible) return fail(fmt::format("\"{}\" has names on several ranks; say which, as in r0.x", to_string(term)));
+        if (ranks.size() > 1 && !invertible)
+          return fail(fmt::format("\"{}\" has names on several ranks; say which, as in r0.x", to_string(term)));
         forwards.push_back({&term, r});
         free = false;
       }
@@ -224,8 +234,9 @@ Failure Linker::relate_term(Input& input) {
     input.node = term_value(*forwards[0].term, forwards[0].rank);
   }
   for (const Instance& i : backwards)
-    if (std::string e = push_inverse(*i.term, i.rank, input.node); !e.empty()) return fail(fmt::format("\"{}\": {}", to_string(*i.term), e));
-  for (size_t r = 0; r < ranks_.size(); ++r) {   // for reports: the first name on each rank
+    if (std::string e = push_inverse(*i.term, i.rank, input.node); !e.empty())
+      return fail(fmt::format("\"{}\": {}", to_string(*i.term), e));
+  for (size_t r = 0; r < ranks_.size(); ++r) {  // for reports: the first name on each rank
     std::vector<const Term*> names_used;
     for (const Term& term : input.placement.terms) leaves(term, names_used);
     for (const Term* t : names_used)

@@ -36,8 +36,10 @@ std::pair<int64_t, int64_t> chunk(int64_t begin, int64_t extent, int64_t parts, 
 
 void add_piece(Cut& cut, std::pair<int64_t, int64_t> piece) {
   if (piece.first == piece.second) return;
-  if (!cut.pieces.empty() && cut.pieces.back().second == piece.first) cut.pieces.back().second = piece.second;
-  else cut.pieces.push_back(piece);
+  if (!cut.pieces.empty() && cut.pieces.back().second == piece.first)
+    cut.pieces.back().second = piece.second;
+  else
+    cut.pieces.push_back(piece);
 }
 
 std::string cut_of(const Step& step, const Mesh& mesh, int64_t extent, int64_t rank, Cut& out) {
@@ -96,7 +98,8 @@ std::string part_of(const Placement& placement, const Mesh& mesh, const ir::Shap
     for (const auto& [start, stop] : cut.pieces) {
       kept += stop - start;
       valid += std::clamp<int64_t>(out.valid[d] - start, 0, stop - start);
-      if (valid < kept && cut.pieces.size() > 1 && out.valid[d] < out.shape[d]) return "a padded dimension is cut again into several pieces";
+      if (valid < kept && cut.pieces.size() > 1 && out.valid[d] < out.shape[d])
+        return "a padded dimension is cut again into several pieces";
     }
     bool whole = kept == out.shape[d] && cut.pieces.size() <= 1 && cut.pad == 0;
     out.shape[d] = kept + cut.pad;
@@ -113,7 +116,8 @@ ir::NodeId view(ir::Builder& b, ir::NodeId x, const Part& part, Padding padding,
     for (const auto& [start, stop] : cut.pieces) pieces.push_back(b.slice_dim(x, cut.dim, start, stop));
     if (pieces.empty()) pieces.push_back(b.slice_dim(x, cut.dim, 0, 0));
     ir::NodeId kept = b.concat(pieces, cut.dim);
-    bool cut_again = std::any_of(part.cuts.begin() + static_cast<std::ptrdiff_t>(k) + 1, part.cuts.end(), [&](const Cut& c) { return c.dim == cut.dim; });
+    bool cut_again = std::any_of(part.cuts.begin() + static_cast<std::ptrdiff_t>(k) + 1, part.cuts.end(),
+                                 [&](const Cut& c) { return c.dim == cut.dim; });
     if (cut.pad > 0 && (padding == Padding::Make || cut_again)) {
       size_t rank = b.shape(kept).size();
       if (!cut.fill && padding == Padding::Make) {
@@ -172,7 +176,7 @@ ir::NodeId scaled(ir::Builder& b, ir::NodeId x, int64_t numerator, int64_t denom
 }
 
 ir::NodeId combine(ir::Builder& b, const std::vector<const Step*>& steps, const Mesh& mesh, std::vector<ir::NodeId> xs) {
-  for (size_t k = steps.size(); k-- > 0;) {   // innermost first
+  for (size_t k = steps.size(); k-- > 0;) {  // innermost first
     const Step& step = *steps[k];
     if (step.kind == Step::Kind::Scale) {
       for (ir::NodeId& x : xs) x = scaled(b, x, step.numerator, step.denominator);
@@ -182,7 +186,10 @@ ir::NodeId combine(ir::Builder& b, const std::vector<const Step*>& steps, const 
     ir::Fn fn = step.op == ReduceOp::Max ? ir::Fn::Max : step.op == ReduceOp::Min ? ir::Fn::Min : ir::Fn::Add;
     std::vector<ir::NodeId> next;
     for (size_t group = 0; group < xs.size(); group += size) {
-      ir::NodeId x = b.map(fn, std::vector<ir::NodeId>(xs.begin() + static_cast<std::ptrdiff_t>(group), xs.begin() + static_cast<std::ptrdiff_t>(group + size)), b.dtype(xs[group]));
+      ir::NodeId x = b.map(
+          fn,
+          std::vector<ir::NodeId>(xs.begin() + static_cast<std::ptrdiff_t>(group), xs.begin() + static_cast<std::ptrdiff_t>(group + size)),
+          b.dtype(xs[group]));
       if (step.op == ReduceOp::Avg) x = scaled(b, x, 1, static_cast<int64_t>(size));
       next.push_back(x);
     }

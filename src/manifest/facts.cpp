@@ -11,7 +11,8 @@ namespace shardproof::manifest {
 
 namespace {
 
-constexpr const char* kForms = "a fact is \"x in [a, b)\", \"x in [a, b) or = c\", \"x >= a\", \"x > a\", \"any(x != c)\" or \"distinct(x, dim=1)\"";
+constexpr const char* kForms =
+    "a fact is \"x in [a, b)\", \"x in [a, b) or = c\", \"x >= a\", \"x > a\", \"any(x != c)\" or \"distinct(x, dim=1)\"";
 
 std::string_view trim(std::string_view s) {
   while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
@@ -71,7 +72,8 @@ std::string read_fact(std::string_view text, Fact& out) {
       out.has_exception = true;
     }
     out.kind = Fact::Kind::Range;
-    if (!(out.low < out.high) && !out.has_exception) return fmt::format("the range [{}, {}) is empty: the fact contradicts itself", out.low, out.high);
+    if (!(out.low < out.high) && !out.has_exception)
+      return fmt::format("the range [{}, {}) is empty: the fact contradicts itself", out.low, out.high);
     return named(s.substr(0, in));
   }
   size_t gt = s.rfind('>');

@@ -19,8 +19,8 @@ namespace {
 
 constexpr size_t kMaxManifestBytes = 64u << 20;
 
-const std::vector<std::string> kKeys = {"sequential", "distributed", "spmd",    "mesh",  "groups", "inputs",  "rename",  "extra_inputs",
-                                        "constants",  "outputs",     "infer",   "facts", "kernels", "tangents"};
+const std::vector<std::string> kKeys = {"sequential",   "distributed", "spmd",    "mesh",  "groups", "inputs",  "rename",
+                                        "extra_inputs", "constants",   "outputs", "infer", "facts",  "kernels", "tangents"};
 const std::vector<std::string> kOutputKeys = {"dist", "role", "of", "expect", "fqn", "label"};
 
 class Loader {
@@ -46,9 +46,10 @@ class Loader {
     for (const auto& [key, value] : object.members) {
       if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
       std::string near = nearest(key, keys);
-      return fail(value, "SP202",
-                  fmt::format("unknown key \"{}\" in {}{}", key, where,
-                              near.empty() ? fmt::format(" (known: {})", fmt::join(keys, ", ")) : fmt::format("; did you mean \"{}\"?", near)));
+      return fail(
+          value, "SP202",
+          fmt::format("unknown key \"{}\" in {}{}", key, where,
+                      near.empty() ? fmt::format(" (known: {})", fmt::join(keys, ", ")) : fmt::format("; did you mean \"{}\"?", near)));
     }
     return true;
   }
@@ -63,7 +64,8 @@ class Loader {
       out.push_back(value.s);
     } else if (value.kind == Value::Kind::Array) {
       for (const Value& item : value.items) {
-        if (item.kind != Value::Kind::String) return fail(item, "SP203", fmt::format("{} must be strings, found {}", what, kind_name(item.kind)));
+        if (item.kind != Value::Kind::String)
+          return fail(item, "SP203", fmt::format("{} must be strings, found {}", what, kind_name(item.kind)));
         out.push_back(item.s);
       }
     } else {
@@ -101,8 +103,10 @@ class Loader {
   }
   void add_file(std::vector<std::string> paths, std::vector<int64_t> ranks) {
     auto [it, fresh] = file_index_.try_emplace(fmt::format("{}", fmt::join(paths, "\n")), m_.distributed.size());
-    if (fresh) m_.distributed.push_back({std::move(paths), std::move(ranks)});
-    else m_.distributed[it->second].ranks.insert(m_.distributed[it->second].ranks.end(), ranks.begin(), ranks.end());
+    if (fresh)
+      m_.distributed.push_back({std::move(paths), std::move(ranks)});
+    else
+      m_.distributed[it->second].ranks.insert(m_.distributed[it->second].ranks.end(), ranks.begin(), ranks.end());
   }
 
   bool distributed() {
@@ -170,11 +174,13 @@ class Loader {
       std::vector<int64_t> ranks;
       for (int64_t rank = 0; rank < mesh.num_ranks(); ++rank) {
         bool in = true;
-        for (size_t axis = 0; axis < fixed.size(); ++axis) in &= fixed[axis] < 0 || mesh.coordinate(rank, static_cast<int>(axis)) == fixed[axis];
+        for (size_t axis = 0; axis < fixed.size(); ++axis)
+          in &= fixed[axis] < 0 || mesh.coordinate(rank, static_cast<int>(axis)) == fixed[axis];
         if (!in) continue;
         if (owner[static_cast<size_t>(rank)] >= 0)
-          return fail(coordinates, "SP203", fmt::format("rank {} has two files: \"{}\" and \"{}\"", rank,
-                                                        m_.distributed[static_cast<size_t>(owner[static_cast<size_t>(rank)])].paths[0], path));
+          return fail(coordinates, "SP203",
+                      fmt::format("rank {} has two files: \"{}\" and \"{}\"", rank,
+                                  m_.distributed[static_cast<size_t>(owner[static_cast<size_t>(rank)])].paths[0], path));
         owner[static_cast<size_t>(rank)] = static_cast<int>(m_.distributed.size());
         ranks.push_back(rank);
       }
@@ -193,7 +199,8 @@ class Loader {
     if (!m_.mesh && !value->members.empty()) return fail(*value, "SP203", "\"groups\" needs a \"mesh\"");
     for (const auto& [name, item] : value->members) {
       Manifest::Group group{name, {}};
-      if (std::string e = read_group(item, *m_.mesh, group.ranks); !e.empty()) return fail(item, "SP211", fmt::format("group \"{}\": {}", name, e));
+      if (std::string e = read_group(item, *m_.mesh, group.ranks); !e.empty())
+        return fail(item, "SP211", fmt::format("group \"{}\": {}", name, e));
       m_.groups.push_back(std::move(group));
     }
     return true;
@@ -202,9 +209,12 @@ class Loader {
   bool spmd() {
     const Value* value = root_.find("spmd");
     if (!value) return true;
-    if (value->kind == Value::Kind::String && value->s == "partitions") m_.spmd = Manifest::SpmdKind::Partitions;
-    else if (value->kind == Value::Kind::String && value->s == "replicas") m_.spmd = Manifest::SpmdKind::Replicas;
-    else return fail(*value, "SP203", "\"spmd\" must be \"partitions\" or \"replicas\"");
+    if (value->kind == Value::Kind::String && value->s == "partitions")
+      m_.spmd = Manifest::SpmdKind::Partitions;
+    else if (value->kind == Value::Kind::String && value->s == "replicas")
+      m_.spmd = Manifest::SpmdKind::Replicas;
+    else
+      return fail(*value, "SP203", "\"spmd\" must be \"partitions\" or \"replicas\"");
     return true;
   }
 
@@ -231,10 +241,14 @@ class Loader {
   // A name, null, or a list of names and nulls, one per rank.
   bool names(const Value& value, const std::string& what, std::vector<std::optional<std::string>>& out) {
     auto one = [&](const Value& item) {
-      if (item.kind == Value::Kind::Null) out.emplace_back();
-      else if (item.kind == Value::Kind::String) out.emplace_back(item.s);
-      else if (item.kind == Value::Kind::Int) out.emplace_back(std::to_string(item.i));
-      else return fail(item, "SP203", fmt::format("{} must be a name, or a list with one name or null per rank", what));
+      if (item.kind == Value::Kind::Null)
+        out.emplace_back();
+      else if (item.kind == Value::Kind::String)
+        out.emplace_back(item.s);
+      else if (item.kind == Value::Kind::Int)
+        out.emplace_back(std::to_string(item.i));
+      else
+        return fail(item, "SP203", fmt::format("{} must be a name, or a list with one name or null per rank", what));
       return true;
     };
     if (value.kind != Value::Kind::Array) return one(value);
@@ -260,12 +274,18 @@ class Loader {
   }
 
   static bool literal(const Value& value, ir::Literal& out) {
-    if (value.kind == Value::Kind::Int) out = ir::Literal::integer(value.i);
-    else if (value.kind == Value::Kind::Float) out = ir::Literal::real(value.d);
-    else if (value.kind == Value::Kind::Bool) out = ir::Literal::boolean(value.b);
-    else if (value.kind == Value::Kind::String && (value.s == "inf" || value.s == "-inf")) out = ir::Literal::real(value.s == "inf" ? INFINITY : -INFINITY);
-    else if (value.kind == Value::Kind::String && value.s == "nan") out = ir::Literal::real(NAN);
-    else return false;
+    if (value.kind == Value::Kind::Int)
+      out = ir::Literal::integer(value.i);
+    else if (value.kind == Value::Kind::Float)
+      out = ir::Literal::real(value.d);
+    else if (value.kind == Value::Kind::Bool)
+      out = ir::Literal::boolean(value.b);
+    else if (value.kind == Value::Kind::String && (value.s == "inf" || value.s == "-inf"))
+      out = ir::Literal::real(value.s == "inf" ? INFINITY : -INFINITY);
+    else if (value.kind == Value::Kind::String && value.s == "nan")
+      out = ir::Literal::real(NAN);
+    else
+      return false;
     return true;
   }
   bool flatten(const Value& value, std::vector<ir::Literal>& out, int depth) {
@@ -316,8 +336,10 @@ class Loader {
         extra.kind = ExtraInput::Kind::Iota;
       } else if (item.kind == Value::Kind::String && item.s.starts_with("=")) {
         extra.kind = ExtraInput::Kind::SameAs;
-        extra.same_as = item.s.substr(item.s.find_first_not_of("= \t") == std::string::npos ? item.s.size() : item.s.find_first_not_of("= \t"));
-        if (extra.same_as.empty()) return fail(item, "SP203", fmt::format("extra input \"{}\": \"=\" needs the name of a sequential input", name));
+        extra.same_as =
+            item.s.substr(item.s.find_first_not_of("= \t") == std::string::npos ? item.s.size() : item.s.find_first_not_of("= \t"));
+        if (extra.same_as.empty())
+          return fail(item, "SP203", fmt::format("extra input \"{}\": \"=\" needs the name of a sequential input", name));
       } else if (!values(item, fmt::format("extra input \"{}\" (a value, \"iota\", \"= name\" or \"any\")", name), extra.values)) {
         return false;
       }
@@ -365,11 +387,16 @@ class Loader {
       std::string role;
       if (!text("role", role) || !text("of", spec.of) || !text("fqn", spec.fqn) || !text("label", spec.label)) return false;
       if (item.find("role")) {
-        if (role == "gradient") spec.role = Role::Gradient;
-        else if (role == "updated") spec.role = Role::Updated;
-        else if (role == "loss") spec.role = Role::Loss;
-        else if (role == "value") spec.role = Role::Value;
-        else return fail(*item.find("role"), "SP203", fmt::format("unknown role \"{}\" of {} (gradient, updated, loss, value)", role, what));
+        if (role == "gradient")
+          spec.role = Role::Gradient;
+        else if (role == "updated")
+          spec.role = Role::Updated;
+        else if (role == "loss")
+          spec.role = Role::Loss;
+        else if (role == "value")
+          spec.role = Role::Value;
+        else
+          return fail(*item.find("role"), "SP203", fmt::format("unknown role \"{}\" of {} (gradient, updated, loss, value)", role, what));
       }
       if (const Value* expect = item.find("expect")) {
         Placement placement;
@@ -408,7 +435,8 @@ class Loader {
     } else if (tangents) {
       if (!object_at("tangents", tangents)) return false;
       for (const auto& [name, item] : tangents->members) {
-        if (item.kind != Value::Kind::String) return fail(item, "SP203", fmt::format("\"tangents\": \"{}\" needs the name of an output", name));
+        if (item.kind != Value::Kind::String)
+          return fail(item, "SP203", fmt::format("\"tangents\": \"{}\" needs the name of an output", name));
         m_.tangents.emplace_back(name, item.s);
       }
     }
@@ -458,9 +486,12 @@ Result<Manifest> load(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     std::filesystem::path folder(path);
-    if (std::filesystem::exists(folder / "case.json", ignored)) file = (folder / "case.json").string();
-    else if (std::filesystem::exists(folder / "shardproof.toml", ignored)) file = (folder / "shardproof.toml").string();
-    else return Diagnostic{"SP204", "the folder has neither case.json nor shardproof.toml", path, 0, 0};
+    if (std::filesystem::exists(folder / "case.json", ignored))
+      file = (folder / "case.json").string();
+    else if (std::filesystem::exists(folder / "shardproof.toml", ignored))
+      file = (folder / "shardproof.toml").string();
+    else
+      return Diagnostic{"SP204", "the folder has neither case.json nor shardproof.toml", path, 0, 0};
   }
   Result<std::string> text = read_file(file, kMaxManifestBytes);
   if (!text) return text.error();

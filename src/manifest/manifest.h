@@ -36,7 +36,7 @@ struct Step {
   struct Block { int64_t size = 0; int64_t copies = 1; };        // size 0: equal blocks (blocks=N in words)
   std::vector<Block> blocks;            // empty: one block of the whole dimension
   int64_t equal_blocks = 1;             // "blocks=2"
-  std::vector<std::vector<int64_t>> chunks;                      // "zigzag" and explicit chunk lists: chunks[r] = chunks that rank r holds, in order
+  std::vector<std::vector<int64_t>> chunks;                      // "zigzag" and explicit lists: what rank r holds, in order
   bool zigzag = false;
   int64_t padded = 0;                   // each part is this long (0: no padding)
   std::optional<ir::Literal> fill;      // value of the padding; nullopt: any
@@ -53,7 +53,8 @@ struct Term {
   enum class Kind : uint8_t { Name, Concat, Slice, Transpose, Reshape, Sum, Scale } kind = Kind::Name;
   std::string name;
   int64_t rank = -1;                    // Name: rank given as r0.x; -1: not given
-  std::vector<int64_t> numbers;         // Concat: dim; Slice: dim, start, end; Transpose: perm; Reshape: sizes; Scale: numerator, denominator
+  // Concat: dim; Slice: dim, start, end; Transpose: perm; Reshape: sizes; Scale: numerator, denominator
+  std::vector<int64_t> numbers;
   std::vector<Term> items;
 };
 

@@ -28,7 +28,8 @@ int64_t Mesh::coordinate(int64_t rank, int axis) const {
 std::string read_mesh(const Value& value, Mesh& out) {
   auto add = [&](const std::string& name, const Value& size) -> std::string {
     if (size.kind != Value::Kind::Int || size.i < 1) return fmt::format("the size of mesh axis \"{}\" must be a positive integer", name);
-    if (name.empty() || name.find_first_of(" ,()@") != std::string::npos) return fmt::format("\"{}\" cannot be the name of a mesh axis", name);
+    if (name.empty() || name.find_first_of(" ,()@") != std::string::npos)
+      return fmt::format("\"{}\" cannot be the name of a mesh axis", name);
     if (out.axis_index(name) >= 0) return fmt::format("mesh axis \"{}\" occurs twice", name);
     out.axes.push_back({name, size.i});
     if (size.i > kMaxRanks || out.num_ranks() > kMaxRanks) return fmt::format("the mesh has more than {} ranks", kMaxRanks);

@@ -66,7 +66,10 @@ Result<NpyArray> read_npy(std::string_view bytes, const std::string& path) {
   size_t close = shape_text.find(')');
   if (close == std::string_view::npos) return fail("unknown header");
   for (size_t i = 1; i < close;) {
-    if (shape_text[i] < '0' || shape_text[i] > '9') { ++i; continue; }
+    if (shape_text[i] < '0' || shape_text[i] > '9') {
+      ++i;
+      continue;
+    }
     int64_t extent = 0;
     auto [end, error] = std::from_chars(shape_text.data() + i, shape_text.data() + close, extent);
     if (error != std::errc() || extent < 0 || extent > static_cast<int64_t>(kMaxElements)) return fail("the array is too large");
@@ -83,19 +86,32 @@ Result<NpyArray> read_npy(std::string_view bytes, const std::string& path) {
   out.values.reserve(count);
   for (size_t k = 0; k < count; ++k) {
     const char* p = data.data() + k * width;
-    if (type == "b1") out.values.push_back(Literal::boolean(*p != 0));
-    else if (type == "i1") out.values.push_back(Literal::integer(load<int8_t>(p), DType::I8));
-    else if (type == "i2") out.values.push_back(Literal::integer(load<int16_t>(p), DType::I16));
-    else if (type == "i4") out.values.push_back(Literal::integer(load<int32_t>(p), DType::I32));
-    else if (type == "i8") out.values.push_back(Literal::integer(load<int64_t>(p), DType::I64));
-    else if (type == "u1") out.values.push_back(Literal::integer(load<uint8_t>(p), DType::U8));
-    else if (type == "u2") out.values.push_back(Literal::integer(load<uint16_t>(p), DType::U16));
-    else if (type == "u4") out.values.push_back(Literal::integer(load<uint32_t>(p), DType::U32));
-    else if (type == "u8") out.values.push_back(Literal::integer(static_cast<int64_t>(load<uint64_t>(p)), DType::U64));
-    else if (type == "f2") out.values.push_back(Literal::real(half_to_double(load<uint16_t>(p)), DType::F16));
-    else if (type == "f4") out.values.push_back(Literal::real(load<float>(p), DType::F32));
-    else if (type == "f8") out.values.push_back(Literal::real(load<double>(p), DType::F64));
-    else return fail(fmt::format("type {} is not supported", type));
+    if (type == "b1")
+      out.values.push_back(Literal::boolean(*p != 0));
+    else if (type == "i1")
+      out.values.push_back(Literal::integer(load<int8_t>(p), DType::I8));
+    else if (type == "i2")
+      out.values.push_back(Literal::integer(load<int16_t>(p), DType::I16));
+    else if (type == "i4")
+      out.values.push_back(Literal::integer(load<int32_t>(p), DType::I32));
+    else if (type == "i8")
+      out.values.push_back(Literal::integer(load<int64_t>(p), DType::I64));
+    else if (type == "u1")
+      out.values.push_back(Literal::integer(load<uint8_t>(p), DType::U8));
+    else if (type == "u2")
+      out.values.push_back(Literal::integer(load<uint16_t>(p), DType::U16));
+    else if (type == "u4")
+      out.values.push_back(Literal::integer(load<uint32_t>(p), DType::U32));
+    else if (type == "u8")
+      out.values.push_back(Literal::integer(static_cast<int64_t>(load<uint64_t>(p)), DType::U64));
+    else if (type == "f2")
+      out.values.push_back(Literal::real(half_to_double(load<uint16_t>(p)), DType::F16));
+    else if (type == "f4")
+      out.values.push_back(Literal::real(load<float>(p), DType::F32));
+    else if (type == "f8")
+      out.values.push_back(Literal::real(load<double>(p), DType::F64));
+    else
+      return fail(fmt::format("type {} is not supported", type));
   }
   return out;
 }

@@ -76,8 +76,10 @@ std::string read_axes(std::string_view text, const Mesh& mesh, std::vector<int>&
   text = trim(text);
   std::string_view list;
   std::vector<std::string_view> names;
-  if (inside(text, '(', ')', list)) names = split(list);
-  else names = {text};
+  if (inside(text, '(', ')', list))
+    names = split(list);
+  else
+    names = {text};
   for (std::string_view name : names) {
     int axis = mesh.axis_index(std::string(name));
     if (axis < 0) return fmt::format("unknown mesh axis \"{}\" ({})", name, axis_names(mesh));
@@ -174,8 +176,10 @@ std::string read_shard(const std::vector<std::string_view>& args, const Mesh& me
       if (!read_int(value, step.padded) || step.padded < 1) error = "padded must be a length";
     } else if (name == "fill") {
       ir::Literal fill;
-      if (value != "any" && !read_real(value, fill)) error = "fill must be a number or any";
-      else if (value != "any") step.fill = fill;
+      if (value != "any" && !read_real(value, fill))
+        error = "fill must be a number or any";
+      else if (value != "any")
+        step.fill = fill;
     } else {
       error = fmt::format("unknown argument \"{}\" of Shard (blocks=N, blocks=[..], order=zigzag, chunks=[..], padded=N, fill=V)", args[k]);
     }
@@ -185,11 +189,16 @@ std::string read_shard(const std::vector<std::string_view>& args, const Mesh& me
 }
 
 std::string read_reduce_op(std::string_view word, ReduceOp& out) {
-  if (word.empty() || word == "sum") out = ReduceOp::Sum;
-  else if (word == "avg" || word == "mean") out = ReduceOp::Avg;
-  else if (word == "max") out = ReduceOp::Max;
-  else if (word == "min") out = ReduceOp::Min;
-  else return fmt::format("unknown reduction \"{}\" (sum, avg, max, min)", word);
+  if (word.empty() || word == "sum")
+    out = ReduceOp::Sum;
+  else if (word == "avg" || word == "mean")
+    out = ReduceOp::Avg;
+  else if (word == "max")
+    out = ReduceOp::Max;
+  else if (word == "min")
+    out = ReduceOp::Min;
+  else
+    return fmt::format("unknown reduction \"{}\" (sum, avg, max, min)", word);
   return "";
 }
 
@@ -199,7 +208,8 @@ std::string check_on(Step& step, const Mesh& mesh) {
   std::sort(step.coordinates.begin(), step.coordinates.end());
   step.coordinates.erase(std::unique(step.coordinates.begin(), step.coordinates.end()), step.coordinates.end());
   for (int64_t c : step.coordinates)
-    if (c < 0 || c >= size) return fmt::format("On({}): axis {} has coordinates 0 to {}", c, mesh.axes[static_cast<size_t>(step.axes[0])].name, size - 1);
+    if (c < 0 || c >= size)
+      return fmt::format("On({}): axis {} has coordinates 0 to {}", c, mesh.axes[static_cast<size_t>(step.axes[0])].name, size - 1);
   return "";
 }
 
@@ -235,7 +245,8 @@ std::string read_word(std::string_view word, const Mesh& mesh, int axis, std::ve
   Step step;
   if (at != std::string_view::npos) {
     if (std::string error = read_axes(word.substr(at + 1), mesh, step.axes); !error.empty()) return fmt::format("\"{}\": {}", word, error);
-    if (axis >= 0 && step.axes != std::vector<int>{axis}) return fmt::format("\"{}\" stands under axis \"{}\"", word, mesh.axes[static_cast<size_t>(axis)].name);
+    if (axis >= 0 && step.axes != std::vector<int>{axis})
+      return fmt::format("\"{}\" stands under axis \"{}\"", word, mesh.axes[static_cast<size_t>(axis)].name);
   } else if (axis >= 0) {
     step.axes = {axis};
   }
@@ -255,7 +266,7 @@ std::string read_word(std::string_view word, const Mesh& mesh, int axis, std::ve
     if (step.axes.empty()) return needs_axis();
     step.kind = Step::Kind::Partial;
     error = args.size() > 1 ? "Partial takes one reduction" : read_reduce_op(args.empty() ? "" : args[0], step.op);
-    if (error.empty() && step.axes.size() > 1) {   // a reduction over a product of axes is one over each
+    if (error.empty() && step.axes.size() > 1) {  // a reduction over a product of axes is one over each
       for (int a : step.axes) {
         Step one = step;
         one.axes = {a};
@@ -373,12 +384,16 @@ std::string read_shard_object(const Value& object, const Mesh& mesh, int axis, s
     step.padded = padded->i;
   }
   if (const Value* fill = object.find("fill")) {
-    if (fill->kind == Value::Kind::Int) step.fill = ir::Literal::integer(fill->i);
-    else if (fill->kind == Value::Kind::Float) step.fill = ir::Literal::real(fill->d);
-    else if (fill->kind == Value::Kind::Bool) step.fill = ir::Literal::boolean(fill->b);
+    if (fill->kind == Value::Kind::Int)
+      step.fill = ir::Literal::integer(fill->i);
+    else if (fill->kind == Value::Kind::Float)
+      step.fill = ir::Literal::real(fill->d);
+    else if (fill->kind == Value::Kind::Bool)
+      step.fill = ir::Literal::boolean(fill->b);
     else if (fill->kind == Value::Kind::String && (fill->s == "inf" || fill->s == "-inf"))
       step.fill = ir::Literal::real(fill->s == "inf" ? INFINITY : -INFINITY);
-    else if (fill->kind != Value::Kind::String || fill->s != "any") return "\"fill\" must be a number or \"any\"";
+    else if (fill->kind != Value::Kind::String || fill->s != "any")
+      return "\"fill\" must be a number or \"any\"";
   }
   if (std::string e = check_shard(step, mesh); !e.empty()) return e;
   out.push_back(std::move(step));
@@ -411,9 +426,12 @@ std::string read_steps(const Value& value, const Mesh& mesh, std::vector<Step>& 
     const Value* item = per_axis[axis];
     if (!item) continue;
     std::string error;
-    if (item->kind == Value::Kind::String) error = read_words(item->s, mesh, static_cast<int>(axis), out);
-    else if (item->kind == Value::Kind::Object && item->find("shard")) error = read_shard_object(*item, mesh, static_cast<int>(axis), out);
-    else error = fmt::format("axis \"{}\" needs a word or an object with \"shard\"", mesh.axes[axis].name);
+    if (item->kind == Value::Kind::String)
+      error = read_words(item->s, mesh, static_cast<int>(axis), out);
+    else if (item->kind == Value::Kind::Object && item->find("shard"))
+      error = read_shard_object(*item, mesh, static_cast<int>(axis), out);
+    else
+      error = fmt::format("axis \"{}\" needs a word or an object with \"shard\"", mesh.axes[axis].name);
     if (!error.empty()) return error;
   }
   return "";

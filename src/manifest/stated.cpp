@@ -27,15 +27,23 @@ Diagnostic bad(const std::string& text, const std::string& what) {
 struct Scanner {
   std::string_view s;
   size_t pos = 0;
-  void skip() { while (pos < s.size() && (s[pos] == ' ' || s[pos] == '\n' || s[pos] == '\t')) ++pos; }
+  void skip() {
+    while (pos < s.size() && (s[pos] == ' ' || s[pos] == '\n' || s[pos] == '\t')) ++pos;
+  }
   bool eat(std::string_view token) {
     skip();
     if (s.substr(pos, token.size()) != token) return false;
     pos += token.size();
     return true;
   }
-  bool at_end() { skip(); return pos >= s.size(); }
-  char peek() { skip(); return pos < s.size() ? s[pos] : '\0'; }
+  bool at_end() {
+    skip();
+    return pos >= s.size();
+  }
+  char peek() {
+    skip();
+    return pos < s.size() ? s[pos] : '\0';
+  }
   bool integer(int64_t& out) {
     skip();
     auto [end, error] = std::from_chars(s.data() + pos, s.data() + s.size(), out);
@@ -43,7 +51,7 @@ struct Scanner {
     pos = static_cast<size_t>(end - s.data());
     return true;
   }
-  bool integers(char close, std::vector<int64_t>& out) {   // up to and with `close`
+  bool integers(char close, std::vector<int64_t>& out) {  // up to and with `close`
     for (;;) {
       if (eat(std::string_view(&close, 1))) return true;
       int64_t value = 0;
@@ -58,7 +66,7 @@ struct Scanner {
     while (pos < s.size() && (std::isalnum(static_cast<unsigned char>(s[pos])) || s[pos] == '_' || s[pos] == '.' || s[pos] == '-')) ++pos;
     return std::string(s.substr(start, pos - start));
   }
-  bool quoted(std::string& out) {   // "x" or 'x' or \22x\22
+  bool quoted(std::string& out) {  // "x" or 'x' or \22x\22
     skip();
     for (std::string_view q : {std::string_view("\""), std::string_view("'"), std::string_view("\\22")}) {
       if (s.substr(pos, q.size()) != q) continue;
@@ -74,9 +82,9 @@ struct Scanner {
 
 // What a sharding says, as functions of the rank.
 struct Tiling {
-  std::vector<std::vector<int64_t>> tile;   // [dim][rank]
-  std::vector<int64_t> tiles;               // per dim
-  std::vector<int64_t> summand;             // [rank], empty: no pending reduction
+  std::vector<std::vector<int64_t>> tile;  // [dim][rank]
+  std::vector<int64_t> tiles;              // per dim
+  std::vector<int64_t> summand;            // [rank], empty: no pending reduction
   int64_t summands = 1;
   ReduceOp op = ReduceOp::Sum;
 };
@@ -157,7 +165,7 @@ Result<Placement> to_placement(const Tiling& tiling, const std::string& text, co
       if (!even) return bad(text, "an uneven cut in an order that no mesh axes give");
       as_chunks(tiling.tile[dim], mesh, step);
     } else if (!even) {
-      step.padded = (shape[dim] + tiles - 1) / tiles;   // XLA pads the last tiles; what is in there is unspecified
+      step.padded = (shape[dim] + tiles - 1) / tiles;  // XLA pads the last tiles; what is in there is unspecified
     }
     placement.steps.push_back(std::move(step));
   }
@@ -217,7 +225,7 @@ Result<Placement> maximal(int64_t device, const std::string& text, const Mesh& m
 // Named axes with their sizes and device order (Shardy, and HLO's named shardings).
 struct NamedMesh {
   std::vector<std::pair<std::string, int64_t>> axes;
-  std::vector<std::vector<int64_t>> coordinate;   // [axis][rank]
+  std::vector<std::vector<int64_t>> coordinate;  // [axis][rank]
 };
 
 std::string place_ranks(NamedMesh& named, std::vector<int64_t> ids, const Mesh& mesh) {
@@ -248,7 +256,11 @@ bool axis_list(Scanner& in, const NamedMesh& named, std::vector<int64_t>& f, int
   open = false;
   for (;;) {
     if (in.eat("}")) return true;
-    if (in.eat("?")) { open = true; in.eat(","); continue; }
+    if (in.eat("?")) {
+      open = true;
+      in.eat(",");
+      continue;
+    }
     std::string name;
     if (!in.quoted(name)) return false;
     size_t axis = 0;
@@ -292,10 +304,14 @@ bool named_dims(Scanner& in, const NamedMesh& named, size_t ranks, Tiling& out) 
     if (!axis_list(in, named, f, count, open)) return false;
     if (what == "replicated") continue;
     if (what != "unreduced") return false;
-    if (op.empty() || op == "sum" || op == "add") out.op = ReduceOp::Sum;
-    else if (op == "max") out.op = ReduceOp::Max;
-    else if (op == "min") out.op = ReduceOp::Min;
-    else return false;
+    if (op.empty() || op == "sum" || op == "add")
+      out.op = ReduceOp::Sum;
+    else if (op == "max")
+      out.op = ReduceOp::Max;
+    else if (op == "min")
+      out.op = ReduceOp::Min;
+    else
+      return false;
     out.summand = std::move(f);
     out.summands = count;
   }
@@ -305,13 +321,16 @@ bool named_dims(Scanner& in, const NamedMesh& named, size_t ranks, Tiling& out) 
 Result<Placement> from_hlo(const std::string& text, const Mesh& mesh, const ir::Shape& shape) {
   Scanner in{text};
   if (!in.eat("{")) return bad(text, "it does not begin with {");
-  if (in.peek() == '{') {   // a tuple with one leaf
+  if (in.peek() == '{') {  // a tuple with one leaf
     Scanner probe = in;
     int depth = 0;
     size_t start = probe.pos, end = start;
     for (size_t i = start; i < text.size(); ++i) {
       if (text[i] == '{') ++depth;
-      if (text[i] == '}' && --depth == 0) { end = i; break; }
+      if (text[i] == '}' && --depth == 0) {
+        end = i;
+        break;
+      }
     }
     if (text.find('{', end + 1) != std::string::npos) return bad(text, "it is a tuple");
     return from_hlo(text.substr(start, end - start + 1), mesh, shape);
@@ -373,7 +392,8 @@ Result<Placement> from_hlo(const std::string& text, const Mesh& mesh, const ir::
   std::vector<bool> seen(ranks);
   for (size_t position = 0; position < devices.size(); ++position) {
     int64_t rank = devices[position];
-    if (rank < 0 || rank >= static_cast<int64_t>(ranks) || seen[static_cast<size_t>(rank)]) return bad(text, "its device list is no permutation");
+    if (rank < 0 || rank >= static_cast<int64_t>(ranks) || seen[static_cast<size_t>(rank)])
+      return bad(text, "its device list is no permutation");
     seen[static_cast<size_t>(rank)] = true;
     int64_t rest = static_cast<int64_t>(position);
     for (size_t k = dims.size(); k-- > 0;) {
@@ -427,14 +447,18 @@ Result<Placement> from_sdy(const std::string& text, const std::vector<frontend::
   }
   if (std::string e = place_ranks(named, ids, mesh); !e.empty()) return bad(text, e);
   Tiling tiling;
-  if (!in.eat(",") || !named_dims(in, named, static_cast<size_t>(mesh.num_ranks()), tiling)) return bad(text, "its dimensions cannot be read");
+  if (!in.eat(",") || !named_dims(in, named, static_cast<size_t>(mesh.num_ranks()), tiling))
+    return bad(text, "its dimensions cannot be read");
   return to_placement(tiling, text, mesh, shape);
 }
 
 // "S(0)R", "P(sum)", "PS(1)[1]S(1)[0]R", "_S(0, 2)S(0)": one placement per mesh axis, in order; [k] = k-th cut of its dimension.
 Result<Placement> from_dtensor(const std::string& text, const Mesh& mesh) {
   Scanner in{text};
-  struct Part { int64_t order; Step step; };
+  struct Part {
+    int64_t order;
+    Step step;
+  };
   std::vector<Part> parts;
   int axis = 0;
   while (!in.at_end()) {
@@ -447,7 +471,8 @@ Result<Placement> from_dtensor(const std::string& text, const Mesh& mesh) {
       continue;
     }
     if (in.eat("_S(")) {
-      if (!in.integer(part.step.dim) || !in.eat(",") || !in.integer(part.step.equal_blocks) || !in.eat(")")) return bad(text, "_S(d, k) cannot be read");
+      if (!in.integer(part.step.dim) || !in.eat(",") || !in.integer(part.step.equal_blocks) || !in.eat(")"))
+        return bad(text, "_S(d, k) cannot be read");
     } else if (in.eat("S(")) {
       if (!in.integer(part.step.dim) || !in.eat(")")) return bad(text, "S(d) cannot be read");
       if (in.eat("[") && (!in.integer(part.order) || !in.eat("]"))) return bad(text, "a device order cannot be read");
@@ -455,11 +480,16 @@ Result<Placement> from_dtensor(const std::string& text, const Mesh& mesh) {
       part.step.kind = Step::Kind::Partial;
       if (in.eat("(")) {
         std::string op = in.word();
-        if (op == "sum") part.step.op = ReduceOp::Sum;
-        else if (op == "avg") part.step.op = ReduceOp::Avg;
-        else if (op == "max") part.step.op = ReduceOp::Max;
-        else if (op == "min") part.step.op = ReduceOp::Min;
-        else return bad(text, fmt::format("unknown reduction {}", op));
+        if (op == "sum")
+          part.step.op = ReduceOp::Sum;
+        else if (op == "avg")
+          part.step.op = ReduceOp::Avg;
+        else if (op == "max")
+          part.step.op = ReduceOp::Max;
+        else if (op == "min")
+          part.step.op = ReduceOp::Min;
+        else
+          return bad(text, fmt::format("unknown reduction {}", op));
         if (!in.eat(")")) return bad(text, "P(op) cannot be read");
       }
     } else {

@@ -37,7 +37,9 @@ class TermReader {
   }
   bool eat(char c) {
     skip();
-    if (peek() != c) return fail(pos_ < text_.size() ? fmt::format("expected '{}', found \"{}\"", c, text_.substr(pos_)) : fmt::format("expected '{}' at the end", c));
+    if (peek() != c)
+      return fail(pos_ < text_.size() ? fmt::format("expected '{}', found \"{}\"", c, text_.substr(pos_))
+                                      : fmt::format("expected '{}' at the end", c));
     ++pos_;
     return true;
   }
@@ -78,14 +80,15 @@ class TermReader {
   bool expression(Term& out, int depth) {
     if (depth > kMaxTermDepth) return fail("nested too deeply");
     std::string word = name();
-    if (word.empty()) return fail(pos_ < text_.size() ? fmt::format("expected a name, found \"{}\"", text_.substr(pos_)) : "expected a name at the end");
+    if (word.empty())
+      return fail(pos_ < text_.size() ? fmt::format("expected a name, found \"{}\"", text_.substr(pos_)) : "expected a name at the end");
     skip();
     if (peek() != '(') {
       set_name(word, out);
       return true;
     }
     ++pos_;
-    size_t fixed = 1;   // number of tensor operands, 0 = any
+    size_t fixed = 1;  // number of tensor operands, 0 = any
     if (word == "concat") {
       out.kind = Term::Kind::Concat;
       fixed = 0;
@@ -197,7 +200,8 @@ std::string to_string(const Step& step, const Mesh& mesh) {
       std::string args = std::to_string(step.dim);
       if (!step.blocks.empty()) {
         std::vector<std::string> blocks;
-        for (const Step::Block& b : step.blocks) blocks.push_back(b.copies == 1 ? std::to_string(b.size) : fmt::format("{}x{}", b.size, b.copies));
+        for (const Step::Block& b : step.blocks)
+          blocks.push_back(b.copies == 1 ? std::to_string(b.size) : fmt::format("{}x{}", b.size, b.copies));
         args += fmt::format(", blocks=[{}]", fmt::join(blocks, ", "));
       } else if (step.equal_blocks != 1) {
         args += fmt::format(", blocks={}", step.equal_blocks);

@@ -22,7 +22,10 @@ bool convert(const toml::node& node, const std::string& path, Value& out, int de
   if (depth > kMaxDepth) return fail("nested too deeply");
   if (const auto* table = node.as_table()) {
     out.kind = Value::Kind::Object;
-    struct Entry { const toml::key* key; const toml::node* node; };
+    struct Entry {
+      const toml::key* key;
+      const toml::node* node;
+    };
     std::vector<Entry> entries;
     for (auto it = table->cbegin(); it != table->cend(); ++it) entries.push_back({&it->first, &it->second});
     std::stable_sort(entries.begin(), entries.end(), [](const Entry& x, const Entry& y) {

@@ -90,7 +90,9 @@ class JsonReader {
       case '{': return read_object(out, depth);
       case '[': return read_array(out, depth);
       case '"': out.kind = Value::Kind::String; return read_string(out.s);
-      case 't': case 'f': case 'n': return read_word(out);
+      case 't':
+      case 'f':
+      case 'n': return read_word(out);
       default: return read_number(out);
     }
   }
@@ -99,7 +101,10 @@ class JsonReader {
     out.kind = Value::Kind::Object;
     ++pos_;
     skip_space();
-    if (peek() == '}') { ++pos_; return true; }
+    if (peek() == '}') {
+      ++pos_;
+      return true;
+    }
     std::unordered_set<std::string> seen;
     for (;;) {
       skip_space();
@@ -119,8 +124,14 @@ class JsonReader {
       value.column = column;
       out.members.emplace_back(std::move(key), std::move(value));
       skip_space();
-      if (peek() == ',') { ++pos_; continue; }
-      if (peek() == '}') { ++pos_; return true; }
+      if (peek() == ',') {
+        ++pos_;
+        continue;
+      }
+      if (peek() == '}') {
+        ++pos_;
+        return true;
+      }
       return fail(fmt::format("expected ',' or '}}' in an object, found {}", found()));
     }
   }
@@ -129,23 +140,44 @@ class JsonReader {
     out.kind = Value::Kind::Array;
     ++pos_;
     skip_space();
-    if (peek() == ']') { ++pos_; return true; }
+    if (peek() == ']') {
+      ++pos_;
+      return true;
+    }
     for (;;) {
       Value value;
       if (!read_value(value, depth + 1)) return false;
       out.items.push_back(std::move(value));
       skip_space();
-      if (peek() == ',') { ++pos_; continue; }
-      if (peek() == ']') { ++pos_; return true; }
+      if (peek() == ',') {
+        ++pos_;
+        continue;
+      }
+      if (peek() == ']') {
+        ++pos_;
+        return true;
+      }
       return fail(fmt::format("expected ',' or ']' in a list, found {}", found()));
     }
   }
 
   bool read_word(Value& out) {
     auto is = [&](std::string_view w) { return text_.substr(pos_, w.size()) == w; };
-    if (is("true")) { out.kind = Value::Kind::Bool; out.b = true; pos_ += 4; return true; }
-    if (is("false")) { out.kind = Value::Kind::Bool; pos_ += 5; return true; }
-    if (is("null")) { pos_ += 4; return true; }
+    if (is("true")) {
+      out.kind = Value::Kind::Bool;
+      out.b = true;
+      pos_ += 4;
+      return true;
+    }
+    if (is("false")) {
+      out.kind = Value::Kind::Bool;
+      pos_ += 5;
+      return true;
+    }
+    if (is("null")) {
+      pos_ += 4;
+      return true;
+    }
     return fail(fmt::format("expected a value, found {}", found()));
   }
 
@@ -203,10 +235,14 @@ class JsonReader {
     for (int k = 0; k < 4; ++k, ++pos_) {
       char c = peek();
       uint32_t digit;
-      if (c >= '0' && c <= '9') digit = static_cast<uint32_t>(c - '0');
-      else if (c >= 'a' && c <= 'f') digit = static_cast<uint32_t>(c - 'a' + 10);
-      else if (c >= 'A' && c <= 'F') digit = static_cast<uint32_t>(c - 'A' + 10);
-      else return fail("expected four hexadecimal digits after \\u");
+      if (c >= '0' && c <= '9')
+        digit = static_cast<uint32_t>(c - '0');
+      else if (c >= 'a' && c <= 'f')
+        digit = static_cast<uint32_t>(c - 'a' + 10);
+      else if (c >= 'A' && c <= 'F')
+        digit = static_cast<uint32_t>(c - 'A' + 10);
+      else
+        return fail("expected four hexadecimal digits after \\u");
       out = out * 16 + digit;
     }
     return true;
@@ -217,9 +253,16 @@ class JsonReader {
     for (;;) {
       if (pos_ >= text_.size()) return fail("a string is not closed");
       char c = text_[pos_];
-      if (c == '"') { ++pos_; return true; }
+      if (c == '"') {
+        ++pos_;
+        return true;
+      }
       if (static_cast<unsigned char>(c) < 0x20) return fail("a string must not run over the end of a line or hold control characters");
-      if (c != '\\') { out += c; ++pos_; continue; }
+      if (c != '\\') {
+        out += c;
+        ++pos_;
+        continue;
+      }
       ++pos_;
       switch (peek()) {
         case '"': out += '"'; break;
@@ -281,8 +324,10 @@ void write(std::string& out, const Value& value) {
     case Value::Kind::Int: out += std::to_string(value.i); break;
     case Value::Kind::Float:
       // TOML has inf and nan; as strings they stay JSON.
-      if (!std::isfinite(value.d)) out += std::isnan(value.d) ? "\"nan\"" : value.d > 0 ? "\"inf\"" : "\"-inf\"";
-      else out += fmt::format("{}", value.d);
+      if (!std::isfinite(value.d))
+        out += std::isnan(value.d) ? "\"nan\"" : value.d > 0 ? "\"inf\"" : "\"-inf\"";
+      else
+        out += fmt::format("{}", value.d);
       break;
     case Value::Kind::String: write_string(out, value.s); break;
     case Value::Kind::Array: {

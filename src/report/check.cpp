@@ -149,7 +149,7 @@ class Check {
     for (size_t k = 0; k < out_.outputs.size(); ++k) {
       OutputReport& r = out_.outputs[k];
       if (r.status == Status::Unchecked) continue;
-      const link::Output output = problem_->outputs[k];   // a copy: goals append to the problem
+      const link::Output output = problem_->outputs[k];  // a copy: goals append to the problem
       if (output.blocked) {
         r.status = Status::Refuted;
         r.detail = *output.blocked;
@@ -233,7 +233,8 @@ class Check {
         Result<Placement> p = manifest::parse_placement(word, mesh);
         if (!p || !proves(prover, output, *p, scratch)) continue;
         r.reason = "undeclared-placement";
-        r.detail = fmt::format("its placement is {}, which is not one of those tried under \"any\": if it is meant, write it as \"expect\"", word);
+        r.detail =
+            fmt::format("its placement is {}, which is not one of those tried under \"any\": if it is meant, write it as \"expect\"", word);
         r.relation = word;
         settled_.insert(k);
         break;
@@ -245,7 +246,8 @@ class Check {
     Clock::time_point start = Clock::now();
     std::vector<size_t> open;
     for (size_t k = 0; k < out_.outputs.size(); ++k) {
-      bool wanted = out_.outputs[k].status == Status::Unknown ? !settled_.count(k) : options_.paranoid && out_.outputs[k].status == Status::Proved;
+      bool wanted =
+          out_.outputs[k].status == Status::Unknown ? !settled_.count(k) : options_.paranoid && out_.outputs[k].status == Status::Proved;
       if (wanted) open.push_back(k);
     }
     interp::Options o = interp_options();
@@ -259,8 +261,9 @@ class Check {
       OutputReport& r = out_.outputs[open[i]];
       const interp::OutputFinding& f = findings[i];
       if (f.status == interp::OutputFinding::Status::Differs) {
-        if (r.status == Status::Proved)   // never let a wrong proof stand
-          throw InternalError(fmt::format("output {} was proved to be {}, but its evaluation differs: {}", r.name, r.relation.value_or("?"), f.detail));
+        if (r.status == Status::Proved)  // never let a wrong proof stand
+          throw InternalError(
+              fmt::format("output {} was proved to be {}, but its evaluation differs: {}", r.name, r.relation.value_or("?"), f.detail));
         r.status = Status::Refuted;
         r.reason.clear();
         r.detail = f.detail;
@@ -271,7 +274,8 @@ class Check {
       if (r.status == Status::Proved) continue;
       if (f.status == interp::OutputFinding::Status::Agrees && f.holds && problem_->outputs[open[i]].expect.kind == Placement::Kind::Any)
         r.detail += fmt::format("{}on the inputs tried it is {}", r.detail.empty() ? "" : "; ", to_string(*f.holds, problem_->mesh));
-      if (f.status == interp::OutputFinding::Status::Undecided && !f.reason.empty()) r.detail += fmt::format("{}not refuted: {}", r.detail.empty() ? "" : "; ", f.reason);
+      if (f.status == interp::OutputFinding::Status::Undecided && !f.reason.empty())
+        r.detail += fmt::format("{}not refuted: {}", r.detail.empty() ? "" : "; ", f.reason);
     }
     if (witness_.empty()) witness_ = witness;
     out_.stats.falsify = seconds_since(start);
@@ -282,11 +286,13 @@ class Check {
     BlameReport b;
     b.sequential = site_of(*problem_, output.sequential, link::kSequential);
     for (size_t rank = 0; rank < output.distributed.size(); ++rank)
-      if (output.distributed[rank] != ir::kNoNode) b.distributed.push_back(site_of(*problem_, output.distributed[rank], static_cast<int>(rank)));
+      if (output.distributed[rank] != ir::kNoNode)
+        b.distributed.push_back(site_of(*problem_, output.distributed[rank], static_cast<int>(rank)));
     bool shapes = detail.starts_with("no placement fits");
     b.code = shapes ? "SP110" : "SP100";
     b.kind = shapes ? "wrong-layout" : "wrong-value";
-    b.explanation = shapes ? fmt::format("no rank's value has the shape that {} needs", to_string(output.expect, problem_->mesh)) : "the values differ";
+    b.explanation =
+        shapes ? fmt::format("no rank's value has the shape that {} needs", to_string(output.expect, problem_->mesh)) : "the values differ";
     return b;
   }
 
@@ -301,7 +307,8 @@ class Check {
   }
 
   void add_assumption(std::string text) {
-    if (std::find(out_.assumptions.begin(), out_.assumptions.end(), text) == out_.assumptions.end()) out_.assumptions.push_back(std::move(text));
+    if (std::find(out_.assumptions.begin(), out_.assumptions.end(), text) == out_.assumptions.end())
+      out_.assumptions.push_back(std::move(text));
   }
 
   void warn_about_partials() {
@@ -311,11 +318,13 @@ class Check {
       for (size_t axis = 0; axis < problem_->mesh.axes.size(); ++axis) {
         int a = static_cast<int>(axis);
         if (r.status == Status::Proved && o.expect.kind == Placement::Kind::Any && has_partial(*placements_[k], a))
-          out_.warnings.push_back(fmt::format("output {} is left as a pending reduction over axis {}: {}", r.name, problem_->mesh.axes[axis].name, *r.relation));
-        if (o.checked && o.role == manifest::Role::Gradient && o.expect_stated && o.expect.kind == Placement::Kind::Steps && has_partial(o.expect, a) && o.natural &&
-            !has_partial(*o.natural, a))
-          out_.warnings.push_back(fmt::format("gradient {} is expected to be a pending reduction over axis {}, but its parameter is not: it must still be reduced", r.name,
-                                              problem_->mesh.axes[axis].name));
+          out_.warnings.push_back(fmt::format("output {} is left as a pending reduction over axis {}: {}", r.name,
+                                              problem_->mesh.axes[axis].name, *r.relation));
+        if (o.checked && o.role == manifest::Role::Gradient && o.expect_stated && o.expect.kind == Placement::Kind::Steps &&
+            has_partial(o.expect, a) && o.natural && !has_partial(*o.natural, a))
+          out_.warnings.push_back(fmt::format(
+              "gradient {} is expected to be a pending reduction over axis {}, but its parameter is not: it must still be reduced", r.name,
+              problem_->mesh.axes[axis].name));
       }
     }
   }
@@ -344,16 +353,20 @@ class Check {
         for (size_t k = 0; k < placements_.size(); ++k)
           if (placements_[k]) proofs.push_back({k, *placements_[k]});
         std::string wrong = options_.write_certificate(m_, *problem_, proofs, out_, options_.certificate);
-        if (wrong.empty()) out_.certificate = options_.certificate;
-        else out_.warnings.push_back("no certificate: " + wrong);
+        if (wrong.empty())
+          out_.certificate = options_.certificate;
+        else
+          out_.warnings.push_back("no certificate: " + wrong);
       }
     }
     if (out_.verdict == Verdict::Refuted && !options_.witness.empty() && !witness_.empty()) {
       std::ofstream file(options_.witness, std::ios::binary | std::ios::trunc);
       file << witness_;
       file.close();
-      if (file) out_.witness = options_.witness;
-      else out_.warnings.push_back(fmt::format("the witness could not be written to {}", options_.witness));
+      if (file)
+        out_.witness = options_.witness;
+      else
+        out_.warnings.push_back(fmt::format("the witness could not be written to {}", options_.witness));
     }
   }
 
@@ -364,7 +377,7 @@ class Check {
     out_.blame.reset();
     out_.certificate.clear();
     out_.witness.clear();
-    if (out_.outputs.empty())   // linking went wrong: all that is known about outputs is what the manifest says
+    if (out_.outputs.empty())  // linking went wrong: all that is known about outputs is what the manifest says
       for (const manifest::OutputSpec& spec : m_.outputs)
         if (!manifest::is_glob(spec.key)) out_.outputs.push_back({spec.key, spec.label, Status::Unknown, {}, {}, {}, {}, {}, {}});
     for (OutputReport& r : out_.outputs) {

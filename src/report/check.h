@@ -77,7 +77,9 @@ struct CheckOptions {
   bool paranoid = false;                    // evaluate the proved outputs, too
   uint64_t seed = 1;
   // Writes the certificate of a PROVED verdict; returns "" or why it could not. Null: no certificates in this build.
-  std::function<std::string(const manifest::Manifest&, link::Problem&, const std::vector<Proof>&, const CheckResult&, const std::string& path)> write_certificate;
+  using Writer = std::string(const manifest::Manifest&, link::Problem&, const std::vector<Proof>&, const CheckResult&,
+                             const std::string& path);
+  std::function<Writer> write_certificate;
   std::function<void(const std::string&)> progress;   // short sentences for people; may be null
 };
 

@@ -17,22 +17,30 @@ std::string escape(const std::string& s) {
   std::string out;
   for (char c : s) {
     unsigned char u = static_cast<unsigned char>(c);
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '"') out += "&quot;";
-    else if (u < 0x20 && c != '\n' && c != '\t') out += '?';
-    else out += c;
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else if (u < 0x20 && c != '\n' && c != '\t')
+      out += '?';
+    else
+      out += c;
   }
   return out;
 }
 
-std::string quoted(const std::string& s) {   // TOML and DOT strings
+std::string quoted(const std::string& s) {  // TOML and DOT strings
   std::string out = "\"";
   for (char c : s) {
     if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') out += "\\n";
-    else if (static_cast<unsigned char>(c) >= 0x20) out += c;
+    if (c == '\n')
+      out += "\\n";
+    else if (static_cast<unsigned char>(c) >= 0x20)
+      out += c;
   }
   return out + "\"";
 }
@@ -41,7 +49,8 @@ std::string title(const OutputReport& o) { return o.label.empty() || o.label == 
 
 std::string where(const Site& s) {
   std::string side = s.rank >= 0 ? fmt::format("rank {}", s.rank) : "one device";
-  return fmt::format("{}: {}{}{}", side, s.node, s.op.empty() ? "" : " = " + s.op, s.file.empty() ? "" : fmt::format(" at {}:{}", s.file, s.line));
+  return fmt::format("{}: {}{}{}", side, s.node, s.op.empty() ? "" : " = " + s.op,
+                     s.file.empty() ? "" : fmt::format(" at {}:{}", s.file, s.line));
 }
 
 std::string explain(const OutputReport& o) {
@@ -78,24 +87,29 @@ std::string to_junit(const CheckResult& r, const FileOptions& options) {
     } else if (o.status == Status::Refuted) {
       ++failures;
       std::string kind = o.blame && !o.blame->kind.empty() ? o.blame->kind : "wrong value";
-      cases += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n", escape(o.blame && !o.blame->code.empty() ? o.blame->code : "SP100"),
+      cases += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n",
+                           escape(o.blame && !o.blame->code.empty() ? o.blame->code : "SP100"),
                            escape(kind + (o.blame ? ": " + o.blame->explanation : "")), escape(explain(o)));
     } else {
       ++errors;
-      cases += fmt::format("      <error type=\"{}\" message=\"neither proved nor refuted\">{}</error>\n", escape(o.reason), escape(explain(o)));
+      cases +=
+          fmt::format("      <error type=\"{}\" message=\"neither proved nor refuted\">{}</error>\n", escape(o.reason), escape(explain(o)));
     }
     cases += "    </testcase>\n";
   }
-  return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\">\n{}"
-                     "  </testsuite>\n</testsuites>\n",
-                     escape(options.manifest), r.outputs.size(), failures, errors, skipped, r.stats.total, cases);
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" "
+      "skipped=\"{}\" time=\"{:.3f}\">\n{}"
+      "  </testsuite>\n</testsuites>\n",
+      escape(options.manifest), r.outputs.size(), failures, errors, skipped, r.stats.total, cases);
 }
 
 std::string to_html(const CheckResult& r, const FileOptions& options) {
   std::string out = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}: {1}</title>\n<style>\n"
       "body{{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}}\n"
-      "table{{border-collapse:collapse;width:100%}} td,th{{border-bottom:1px solid #d0d7de;padding:.3rem .6rem;text-align:left;vertical-align:top}}\n"
+      "table{{border-collapse:collapse;width:100%}} td,th{{border-bottom:1px solid #d0d7de;padding:.3rem "
+      ".6rem;text-align:left;vertical-align:top}}\n"
       ".PROVED{{color:#1a7f37}} .REFUTED{{color:#cf222e}} .UNKNOWN{{color:#9a6700}} .UNCHECKED{{color:#656d76}}\n"
       "pre{{background:#f6f8fa;padding:.6rem;overflow:auto;white-space:pre-wrap;margin:.3rem 0}}\n</style></head><body>\n"
       "<h1 class=\"{1}\">{1}</h1>\n<p>{0}</p>\n",
@@ -103,9 +117,10 @@ std::string to_html(const CheckResult& r, const FileOptions& options) {
   if (!r.reason.empty()) out += fmt::format("<p>{}: {}</p>\n", escape(r.reason), escape(r.detail));
   out += "<table><tr><th>output</th><th>status</th><th>relation</th><th>expected</th></tr>\n";
   for (const OutputReport& o : r.outputs) {
-    out += fmt::format("<tr><td>{}</td><td class=\"{}\">{}</td><td>{}</td><td>{}</td></tr>\n", escape(title(o)), name(o.status), name(o.status),
-                       escape(o.relation.value_or("")), escape(o.expected));
-    if (o.status == Status::Refuted || o.status == Status::Unknown) out += fmt::format("<tr><td colspan=\"4\"><pre>{}</pre></td></tr>\n", escape(explain(o)));
+    out += fmt::format("<tr><td>{}</td><td class=\"{}\">{}</td><td>{}</td><td>{}</td></tr>\n", escape(title(o)), name(o.status),
+                       name(o.status), escape(o.relation.value_or("")), escape(o.expected));
+    if (o.status == Status::Refuted || o.status == Status::Unknown)
+      out += fmt::format("<tr><td colspan=\"4\"><pre>{}</pre></td></tr>\n", escape(explain(o)));
   }
   out += "</table>\n";
   auto list = [&](const char* heading, const std::vector<std::string>& items) {
@@ -116,7 +131,8 @@ std::string to_html(const CheckResult& r, const FileOptions& options) {
   };
   list("Warnings", r.warnings);
   list("Assumptions", r.assumptions);
-  out += fmt::format("<p>{} + {} operators, {:.3f} s</p>\n</body></html>\n", r.stats.sequential_operators, r.stats.distributed_operators, r.stats.total);
+  out += fmt::format("<p>{} + {} operators, {:.3f} s</p>\n</body></html>\n", r.stats.sequential_operators, r.stats.distributed_operators,
+                     r.stats.total);
   return out;
 }
 
@@ -154,7 +170,8 @@ std::string to_dot(const CheckResult& r) {
     std::string label = side == link::kSequential ? "one device" : side == link::kShared ? "relation" : fmt::format("rank {}", side);
     out += fmt::format("  subgraph \"cluster_{}\" {{\n    label={};\n", side, quoted(label));
     for (ir::NodeId id : nodes)
-      out += fmt::format("    n{} [label={}{}];\n", id, quoted(fmt::format("{}\n{}", g[id].label, ir::name(g[id].op))), red[id] ? ", color=red, penwidth=2" : "");
+      out += fmt::format("    n{} [label={}{}];\n", id, quoted(fmt::format("{}\n{}", g[id].label, ir::name(g[id].op))),
+                         red[id] ? ", color=red, penwidth=2" : "");
     out += "  }\n";
   }
   for (const auto& [side, nodes] : sides)
@@ -165,7 +182,8 @@ std::string to_dot(const CheckResult& r) {
 }
 
 std::string relation_toml(const CheckResult& r) {
-  std::string out = "# The input relation as it was used. Lines marked `inferred` were not given: review them before you keep them.\n[inputs]\n";
+  std::string out =
+      "# The input relation as it was used. Lines marked `inferred` were not given: review them before you keep them.\n[inputs]\n";
   for (const link::Problem::Relation& x : r.problem->relation) {
     std::string words = to_string(x.placement, r.problem->mesh);
     bool list = words.starts_with("[\"");
@@ -177,13 +195,18 @@ std::string relation_toml(const CheckResult& r) {
     std::string common;
     bool same = true, all = true;
     for (const std::string& d : x.distributed) {
-      if (d.empty()) { all = false; continue; }
+      if (d.empty()) {
+        all = false;
+        continue;
+      }
       if (common.empty()) common = d;
       same &= d == common;
     }
     if (common.empty() || (same && all && common == x.name)) continue;
-    if (same && all) out += fmt::format("{} = {}\n", quoted(x.name), quoted(common));
-    else if (!same) out += fmt::format("# {}: names differ from rank to rank\n", quoted(x.name));
+    if (same && all)
+      out += fmt::format("{} = {}\n", quoted(x.name), quoted(common));
+    else if (!same)
+      out += fmt::format("# {}: names differ from rank to rank\n", quoted(x.name));
   }
   return out;
 }

@@ -88,7 +88,10 @@ std::string to_json(const CheckResult& r) {
   s["nodes"] = r.stats.nodes;
   s["local_problems"] = r.stats.local_problems;
   s["distinct_local_problems"] = r.stats.distinct_local_problems;
-  s["seconds"] = {{"read", rounded(r.stats.read)}, {"prove", rounded(r.stats.prove)}, {"falsify", rounded(r.stats.falsify)}, {"total", rounded(r.stats.total)}};
+  s["seconds"] = {{"read", rounded(r.stats.read)},
+                  {"prove", rounded(r.stats.prove)},
+                  {"falsify", rounded(r.stats.falsify)},
+                  {"total", rounded(r.stats.total)}};
   s["peak_bytes"] = r.stats.peak_bytes;
   j["certificate"] = or_null(r.certificate);
   j["witness"] = or_null(r.witness);
@@ -98,7 +101,10 @@ std::string to_json(const CheckResult& r) {
 std::string to_json(const Diagnostic& e) {
   Json j;
   j["version"] = 1;
-  j["error"] = {{"code", e.code}, {"message", e.message}, {"file", or_null(e.file)}, {"line", e.line > 0 ? Json(e.line) : Json(nullptr)},
+  j["error"] = {{"code", e.code},
+                {"message", e.message},
+                {"file", or_null(e.file)},
+                {"line", e.line > 0 ? Json(e.line) : Json(nullptr)},
                 {"column", e.column > 0 ? Json(e.column) : Json(nullptr)}};
   return dump(j) + "\n";
 }

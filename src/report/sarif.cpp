@@ -56,9 +56,11 @@ uint64_t fnv(const std::string& s) {
 }  // namespace
 
 std::string to_sarif(const CheckResult& r, const FileOptions& options) {
-  std::map<std::string, std::string> rules;   // id -> name, sorted
+  std::map<std::string, std::string> rules;  // id -> name, sorted
   for (const OutputReport& o : r.outputs) {
-    if (o.status == Status::Refuted) rules[o.blame && !o.blame->code.empty() ? o.blame->code : "SP100"] = o.blame && !o.blame->kind.empty() ? o.blame->kind : "wrong-output";
+    if (o.status == Status::Refuted)
+      rules[o.blame && !o.blame->code.empty() ? o.blame->code : "SP100"] =
+          o.blame && !o.blame->kind.empty() ? o.blame->kind : "wrong-output";
     if (o.status == Status::Unknown) rules["SP190"] = "not-decided";
   }
   Json j;
@@ -108,12 +110,18 @@ std::string to_annotations(const CheckResult& r, const FileOptions& options) {
   auto escape = [](const std::string& s, bool property) {
     std::string out;
     for (char c : s) {
-      if (c == '%') out += "%25";
-      else if (c == '\r') out += "%0D";
-      else if (c == '\n') out += "%0A";
-      else if (property && c == ':') out += "%3A";
-      else if (property && c == ',') out += "%2C";
-      else out += c;
+      if (c == '%')
+        out += "%25";
+      else if (c == '\r')
+        out += "%0D";
+      else if (c == '\n')
+        out += "%0A";
+      else if (property && c == ':')
+        out += "%3A";
+      else if (property && c == ',')
+        out += "%2C";
+      else
+        out += c;
     }
     return out;
   };
@@ -123,10 +131,12 @@ std::string to_annotations(const CheckResult& r, const FileOptions& options) {
     std::string place;
     if (o.blame && !o.blame->distributed.empty() && !o.blame->distributed[0].file.empty()) {
       const Site& s = o.blame->distributed[0];
-      place = fmt::format("file={},line={},endLine={},", escape(relative(s.file, options.source_root), true), std::max(s.line, 1), std::max(s.line, 1));
+      place = fmt::format("file={},line={},endLine={},", escape(relative(s.file, options.source_root), true), std::max(s.line, 1),
+                          std::max(s.line, 1));
     }
     std::string code = o.blame && !o.blame->code.empty() ? o.blame->code : o.status == Status::Refuted ? "SP100" : "SP190";
-    out += fmt::format("::{} {}title={}::{}\n", o.status == Status::Refuted ? "error" : "warning", place, escape(code, true), escape(message(o), false));
+    out += fmt::format("::{} {}title={}::{}\n", o.status == Status::Refuted ? "error" : "warning", place, escape(code, true),
+                       escape(message(o), false));
   }
   return out;
 }

@@ -31,8 +31,10 @@ std::string source_line(const std::string& file, int line, const std::string& di
   std::filesystem::path path(file);
   std::error_code ignored;
   std::vector<std::filesystem::path> places;
-  if (path.is_absolute()) places = {path};
-  else places = {std::filesystem::path(directory) / path, path};
+  if (path.is_absolute())
+    places = {path};
+  else
+    places = {std::filesystem::path(directory) / path, path};
   for (const auto& place : places) {
     if (!std::filesystem::is_regular_file(place, ignored) || std::filesystem::file_size(place, ignored) > (8u << 20)) continue;
     std::ifstream in(place);
@@ -57,8 +59,8 @@ std::string clean(std::string s) {
 
 void site(std::string& out, const Paint& paint, const Site& s, const std::string& who, const std::string& directory) {
   std::string where = s.file.empty() ? "" : s.line > 0 ? fmt::format("{}:{}", s.file, s.line) : s.file;
-  out += fmt::format("  {} {}: {}{}{}\n", paint(kBlue, "-->"), who, clean(s.node.empty() ? "(no name)" : s.node), s.op.empty() ? "" : fmt::format(" = {}", clean(s.op)),
-                     where.empty() ? "" : fmt::format("  at {}", clean(where)));
+  out += fmt::format("  {} {}: {}{}{}\n", paint(kBlue, "-->"), who, clean(s.node.empty() ? "(no name)" : s.node),
+                     s.op.empty() ? "" : fmt::format(" = {}", clean(s.op)), where.empty() ? "" : fmt::format("  at {}", clean(where)));
   std::string line = source_line(s.file, s.line, directory);
   if (line.empty()) return;
   std::string number = std::to_string(s.line);
@@ -73,7 +75,8 @@ std::string rank_list(std::vector<int> ranks) {
   for (size_t k = 0; k < ranks.size();) {
     size_t end = k;
     while (end + 1 < ranks.size() && ranks[end + 1] <= ranks[end] + 1) ++end;
-    out += fmt::format("{}{}", out.empty() ? "" : ", ", ranks[end] == ranks[k] ? std::to_string(ranks[k]) : fmt::format("{}-{}", ranks[k], ranks[end]));
+    out += fmt::format("{}{}", out.empty() ? "" : ", ",
+                       ranks[end] == ranks[k] ? std::to_string(ranks[k]) : fmt::format("{}-{}", ranks[k], ranks[end]));
     k = end + 1;
   }
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", out);
@@ -81,15 +84,19 @@ std::string rank_list(std::vector<int> ranks) {
 
 void blame(std::string& out, const Paint& paint, const BlameReport& b, const std::string& detail, const std::string& directory) {
   if (b.sequential) site(out, paint, *b.sequential, "one device", directory);
-  std::vector<std::pair<Site, std::vector<int>>> folded;   // ranks whose site looks the same are one entry
+  std::vector<std::pair<Site, std::vector<int>>> folded;  // ranks whose site looks the same are one entry
   for (const Site& s : b.distributed) {
-    auto same = std::find_if(folded.begin(), folded.end(),
-                             [&](const auto& f) { return f.first.node == s.node && f.first.op == s.op && f.first.file == s.file && f.first.line == s.line; });
-    if (same != folded.end()) same->second.push_back(s.rank);
-    else folded.push_back({s, {s.rank}});
+    auto same = std::find_if(folded.begin(), folded.end(), [&](const auto& f) {
+      return f.first.node == s.node && f.first.op == s.op && f.first.file == s.file && f.first.line == s.line;
+    });
+    if (same != folded.end())
+      same->second.push_back(s.rank);
+    else
+      folded.push_back({s, {s.rank}});
   }
   for (const auto& [s, ranks] : folded) site(out, paint, s, rank_list(ranks), directory);
-  if (!detail.empty() && detail.find(b.explanation) == std::string::npos) out += fmt::format("  {} {}\n", paint(kBlue, "="), clean(fmt::format("values: {}", detail)));
+  if (!detail.empty() && detail.find(b.explanation) == std::string::npos)
+    out += fmt::format("  {} {}\n", paint(kBlue, "="), clean(fmt::format("values: {}", detail)));
   if (!b.repair.empty()) out += fmt::format("  {} {}\n", paint(kBlue, "="), clean(fmt::format("help: {}", b.repair)));
 }
 
@@ -110,9 +117,13 @@ std::string to_text(const CheckResult& r, const TextOptions& options) {
   size_t checked = r.outputs.size() - count[3];
   const char* color = r.verdict == Verdict::Proved ? kGreen : r.verdict == Verdict::Refuted ? kRed : kYellow;
   out += paint(color, name(r.verdict));
-  if (r.verdict == Verdict::Proved) out += fmt::format(": {} output{} of the distributed program equal{} the one-device program's\n", checked, checked == 1 ? "" : "s", checked == 1 ? "s" : "");
-  else if (r.verdict == Verdict::Refuted) out += fmt::format(": {} of {} outputs {} wrong\n", count[1], checked, count[1] == 1 ? "is" : "are");
-  else out += fmt::format(" ({}): {} of {} outputs could be neither proved nor refuted\n", r.reason, count[2], checked);
+  if (r.verdict == Verdict::Proved)
+    out += fmt::format(": {} output{} of the distributed program equal{} the one-device program's\n", checked, checked == 1 ? "" : "s",
+                       checked == 1 ? "s" : "");
+  else if (r.verdict == Verdict::Refuted)
+    out += fmt::format(": {} of {} outputs {} wrong\n", count[1], checked, count[1] == 1 ? "is" : "are");
+  else
+    out += fmt::format(" ({}): {} of {} outputs could be neither proved nor refuted\n", r.reason, count[2], checked);
   if (r.verdict == Verdict::Unknown && r.outputs.empty() && !r.detail.empty()) out += fmt::format("  {}\n", clean(r.detail));
 
   // Outputs with one and the same blame are told once.
@@ -120,14 +131,21 @@ std::string to_text(const CheckResult& r, const TextOptions& options) {
   size_t shown = 0, more = 0;
   for (const OutputReport& o : r.outputs) {
     if (o.status != Status::Refuted) continue;
-    std::string key = o.blame ? o.blame->kind + "\n" + o.blame->explanation + "\n" + (o.blame->sequential ? o.blame->sequential->node : "") : o.name;
-    if (told[key]++ > 0 || shown >= 5) { ++more; continue; }
+    std::string key =
+        o.blame ? o.blame->kind + "\n" + o.blame->explanation + "\n" + (o.blame->sequential ? o.blame->sequential->node : "") : o.name;
+    if (told[key]++ > 0 || shown >= 5) {
+      ++more;
+      continue;
+    }
     ++shown;
     std::string code = o.blame && !o.blame->code.empty() ? fmt::format("[{}]", o.blame->code) : "";
-    out += fmt::format("\n{}: output {}{}\n", paint(kRed, "error" + code), clean(title(o)),
-                       o.blame ? clean(fmt::format(": {}{}", o.blame->kind.empty() ? "" : o.blame->kind + ": ", o.blame->explanation)) : "");
-    if (o.blame) blame(out, paint, *o.blame, o.detail, options.directory);
-    else if (!o.detail.empty()) out += fmt::format("  {} {}\n", paint(kBlue, "="), clean(o.detail));
+    out +=
+        fmt::format("\n{}: output {}{}\n", paint(kRed, "error" + code), clean(title(o)),
+                    o.blame ? clean(fmt::format(": {}{}", o.blame->kind.empty() ? "" : o.blame->kind + ": ", o.blame->explanation)) : "");
+    if (o.blame)
+      blame(out, paint, *o.blame, o.detail, options.directory);
+    else if (!o.detail.empty())
+      out += fmt::format("  {} {}\n", paint(kBlue, "="), clean(o.detail));
     out += fmt::format("  {} expected {}\n", paint(kBlue, "="), clean(o.expected));
   }
   if (more) out += fmt::format("\n{} more wrong output{} with the same or later causes (--json lists all)\n", more, more == 1 ? "" : "s");
@@ -147,7 +165,8 @@ std::string to_text(const CheckResult& r, const TextOptions& options) {
       if (o.status == Status::Proved && n++ < limit) width = std::max(width, title(o).size());
     n = 0;
     for (const OutputReport& o : r.outputs)
-      if (o.status == Status::Proved && n++ < limit) out += fmt::format("  {:{}}  {}\n", clean(title(o)), std::min<size_t>(width, 60), o.relation.value_or("?"));
+      if (o.status == Status::Proved && n++ < limit)
+        out += fmt::format("  {:{}}  {}\n", clean(title(o)), std::min<size_t>(width, 60), o.relation.value_or("?"));
     if (count[0] > limit) out += fmt::format("  and {} more (--json lists all)\n", count[0] - limit);
   }
   if (!r.warnings.empty()) {
@@ -158,8 +177,8 @@ std::string to_text(const CheckResult& r, const TextOptions& options) {
     out += fmt::format("\n{}\n", paint(kBold, "assumptions"));
     list(out, r.assumptions, kShownAssumptions);
   }
-  out += fmt::format("\n{} + {} operators; read {:.3f} s, prove {:.3f} s, evaluate {:.3f} s\n", r.stats.sequential_operators, r.stats.distributed_operators, r.stats.read,
-                     r.stats.prove, r.stats.falsify);
+  out += fmt::format("\n{} + {} operators; read {:.3f} s, prove {:.3f} s, evaluate {:.3f} s\n", r.stats.sequential_operators,
+                     r.stats.distributed_operators, r.stats.read, r.stats.prove, r.stats.falsify);
   if (!r.certificate.empty()) out += fmt::format("certificate: {}\n", r.certificate);
   if (!r.witness.empty()) out += fmt::format("witness: {} (shardproof replay {})\n", r.witness, r.witness);
   return out;
@@ -169,13 +188,15 @@ std::string to_text(const Diagnostic& e, const TextOptions& options) {
   Paint paint{options.color};
   std::string out = fmt::format("{}: {}\n", paint(kRed, fmt::format("error[{}]", e.code)), clean(e.message));
   if (e.file.empty()) return out;
-  std::string where = e.line > 0 ? e.column > 0 ? fmt::format("{}:{}:{}", e.file, e.line, e.column) : fmt::format("{}:{}", e.file, e.line) : e.file;
+  std::string where =
+      e.line > 0 ? e.column > 0 ? fmt::format("{}:{}:{}", e.file, e.line, e.column) : fmt::format("{}:{}", e.file, e.line) : e.file;
   out += fmt::format("  {} {}\n", paint(kBlue, "-->"), clean(where));
   std::string line = source_line(e.file, e.line, "");
   if (line.empty()) return out;
   std::string number = std::to_string(e.line), bar = paint(kBlue, std::string(number.size() + 1, ' ') + "|");
   out += fmt::format("   {}\n   {} {}\n   {}", bar, paint(kBlue, number + " |"), line, bar);
-  if (e.column > 0 && static_cast<size_t>(e.column) <= line.size() + 1) out += " " + std::string(static_cast<size_t>(e.column) - 1, ' ') + paint(kRed, "^");
+  if (e.column > 0 && static_cast<size_t>(e.column) <= line.size() + 1)
+    out += " " + std::string(static_cast<size_t>(e.column) - 1, ' ') + paint(kRed, "^");
   return out + "\n";
 }
 

@@ -16,7 +16,10 @@ using namespace shardproof;
 
 namespace {
 
-struct Done { int code; std::string out, err; };
+struct Done {
+  int code;
+  std::string out, err;
+};
 
 std::string read(const std::filesystem::path& p) {
   std::ifstream in(p);
@@ -57,14 +60,16 @@ Done run(std::vector<std::string> arguments) {
 void write(const std::string& name, const std::string& text) { std::ofstream(folder() / name) << text; }
 
 std::string graph(const std::string& op) {
-  return "class GraphModule(torch.nn.Module):\n    def forward(self, x: \"f32[4]\"):\n        y: \"f32[4]\" = torch.ops.aten." + op + "(x, x)\n        return (y,)\n";
+  return "class GraphModule(torch.nn.Module):\n    def forward(self, x: \"f32[4]\"):\n        y: \"f32[4]\" = torch.ops.aten." + op +
+         "(x, x)\n        return (y,)\n";
 }
 
 std::string manifest(const std::string& rank) {
   write("seq.txt", graph("mul.Tensor"));
   write("right.txt", graph("mul.Tensor"));
   write("wrong.txt", graph("add.Tensor"));
-  write(rank + ".json", R"J({"sequential": "seq.txt", "distributed": [")J" + rank + R"J(.txt"], "mesh": {}, "inputs": {"x": "Replicate"}})J");
+  write(rank + ".json",
+        R"J({"sequential": "seq.txt", "distributed": [")J" + rank + R"J(.txt"], "mesh": {}, "inputs": {"x": "Replicate"}})J");
   return (folder() / (rank + ".json")).string();
 }
 
@@ -125,7 +130,8 @@ TEST_CASE("help and version succeed") {
 
 TEST_CASE("report files") {
   auto at = [](const char* name) { return (folder() / name).string(); };
-  run({"check", manifest("wrong"), "--sarif", at("r.sarif"), "--junit", at("r.xml"), "--html", at("r.html"), "--dot", at("r.dot"), "--relation-out", at("r.toml")});
+  run({"check", manifest("wrong"), "--sarif", at("r.sarif"), "--junit", at("r.xml"), "--html", at("r.html"), "--dot", at("r.dot"),
+       "--relation-out", at("r.toml")});
   CHECK(read(at("r.sarif")).find("\"2.1.0\"") != std::string::npos);
   CHECK(read(at("r.xml")).find("<testsuites>") != std::string::npos);
   CHECK(read(at("r.html")).find("REFUTED") != std::string::npos);

@@ -37,7 +37,10 @@ TEST_CASE("every shared case links") {
     }
     double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     if (only) std::cerr << folder << ": " << ms << " ms\n";
-    CHECK_MESSAGE(p.ok(), folder << ": " << (p ? "" : p.error().code + " " + p.error().file + ":" + std::to_string(p.error().line) + " " + p.error().message));
+    CHECK_MESSAGE(
+        p.ok(),
+        folder << ": "
+               << (p ? "" : p.error().code + " " + p.error().file + ":" + std::to_string(p.error().line) + " " + p.error().message));
     if (!p) continue;
     REQUIRE(p->side.size() == p->graph.nodes.size());
     CHECK(!p->outputs.empty());

@@ -33,22 +33,27 @@ bool says(const std::string& text, const std::string& words) { return text.find(
 TEST_CASE("inputs that cannot be used") {
   CHECK(error(R"J("inputs": {"x": "Replicate"})J", plain, plain_rank) == "none");
   CHECK(says(error(R"J("inputs": {})J", plain, plain_rank), "SP207 no placement for the sequential input x"));
-  CHECK(says(error(R"J("inputs": {"x": "Shard(0)@a"})J", plain, plain_rank), "SP208 input \"x\" of rank 0 has shape [4], but under Shard(0)@a its part of \"x\" [4] has shape [2]"));
+  CHECK(says(error(R"J("inputs": {"x": "Shard(0)@a"})J", plain, plain_rank),
+             "SP208 input \"x\" of rank 0 has shape [4], but under Shard(0)@a its part of \"x\" [4] has shape [2]"));
   CHECK(says(error(R"J("inputs": {"x": "Shard(1)@a"})J", plain, plain_rank), "cuts dimension 1"));
-  CHECK(says(error(R"J("inputs": {"x": "Replicate"})J", plain, [](Maker& k, int) { k.out("y", k.in("x", {4}, ir::DType::I32)); }), "is i32, but \"x\" is f32"));
+  CHECK(says(error(R"J("inputs": {"x": "Replicate"})J", plain, [](Maker& k, int) { k.out("y", k.in("x", {4}, ir::DType::I32)); }),
+             "is i32, but \"x\" is f32"));
   CHECK(says(error(R"J("inputs": {"x": "Partial(sum)@a"})J", [](Maker& k) { k.out("y", k.in("x", {4}, ir::DType::Bool)); },
                    [](Maker& k, int) { k.out("y", k.in("x", {4}, ir::DType::Bool)); }),
              "needs floating point"));
-  CHECK(says(error(R"J("inputs": {"x": "On(0)@a"})J", plain, plain_rank), "rank 1 has an input \"x\", but by the placement On(0)@a it has no value there"));
-  CHECK(says(error(R"J("inputs": {"x": "Replicate"})J", plain, [](Maker& k, int) {
-               NodeId x = k.in("x", {4});
-               k.out("y", k.b.binary(ir::Fn::Add, x, k.in("mask", {4})));
-             }),
+  CHECK(says(error(R"J("inputs": {"x": "On(0)@a"})J", plain, plain_rank),
+             "rank 1 has an input \"x\", but by the placement On(0)@a it has no value there"));
+  CHECK(says(error(R"J("inputs": {"x": "Replicate"})J", plain,
+                   [](Maker& k, int) {
+                     NodeId x = k.in("x", {4});
+                     k.out("y", k.b.binary(ir::Fn::Add, x, k.in("mask", {4})));
+                   }),
              "input \"mask\" of rank 0 has no sequential partner"));
   CHECK(says(error(R"J("inputs": {"x": "Replicate"}, "rename": {"x": ["x", null]})J", plain, plain_rank), "gives rank 1 no name"));
   CHECK(says(error(R"J("inputs": {"x": "Replicate"}, "rename": {"x": "xx"})J", plain, plain_rank), "did you mean \"x\"?"));
   CHECK(says(error(R"J("inputs": {"x": "Replicate"}, "extra_inputs": {"e": 0})J", plain, plain_rank), "no rank has an input \"e\""));
-  CHECK(says(error(R"J("inputs": {"x": "Replicate"}, "constants": {"x": [1, 2]})J", plain, plain_rank), "has 2 values, but input \"x\" has shape [4]"));
+  CHECK(says(error(R"J("inputs": {"x": "Replicate"}, "constants": {"x": [1, 2]})J", plain, plain_rank),
+             "has 2 values, but input \"x\" has shape [4]"));
   CHECK(says(error(R"J("inputs": {"x": "concat(0, r0.x, r1.x)"})J", plain, plain_rank), "gives f32 [8]"));
 }
 
@@ -72,7 +77,8 @@ TEST_CASE("names, then positions") {
   p = run(R"J("inputs": {"*": "Replicate"}, "rename": {"p": "first"}, "outputs": {"y": {"dist": "u"}, "1": {"dist": "v"}})J", seq, other);
   REQUIRE(p);
   CHECK(p->outputs[1].name == "1");
-  CHECK(says(error(R"J("inputs": {"*": "Replicate"}, "outputs": {"y": {"dist": "w"}})J", seq, other), "no rank has the output that \"dist\" of \"y\" names"));
+  CHECK(says(error(R"J("inputs": {"*": "Replicate"}, "outputs": {"y": {"dist": "w"}})J", seq, other),
+             "no rank has the output that \"dist\" of \"y\" names"));
   CHECK(says(error(R"J("inputs": {"*": "Replicate"}, "outputs": {"yy": {}})J", seq, other), "has no output \"yy\"; did you mean \"y\"?"));
   CHECK(says(error(R"J("inputs": {"*": "Replicate"})J", plain, other), "inputs of rank 0 cannot be paired"));
 }
@@ -90,17 +96,23 @@ TEST_CASE("defaults of what is expected") {
     k.out("g", w);
     k.out("v", w);
   };
-  Result<link::Problem> p = run(R"J("inputs": {"w": "Shard(0)@a"}, "outputs": {"loss": {}, "g": {"role": "gradient", "of": "w"}, "v": {}})J", seq, rank);
+  Result<link::Problem> p =
+      run(R"J("inputs": {"w": "Shard(0)@a"}, "outputs": {"loss": {}, "g": {"role": "gradient", "of": "w"}, "v": {}})J", seq, rank);
   REQUIRE(p);
   CHECK(p->outputs[0].role == manifest::Role::Loss);
   CHECK(to_string(p->outputs[0].expect, p->mesh) == "Replicate");
   CHECK(to_string(p->outputs[1].expect, p->mesh) == "Shard(0)@a");
   CHECK(to_string(p->outputs[2].expect, p->mesh) == "any");
-  CHECK(says(error(R"J("inputs": {"w": "Shard(0)@a"}, "outputs": {"g": {"role": "gradient"}})J", seq, rank), "say to which input it belongs"));
-  CHECK(says(error(R"J("inputs": {"w": "concat(0, r0.w, r1.w)"}, "outputs": {"g": {"role": "gradient", "of": "w"}})J", seq, rank), "\"expect\" must be given"));
-  CHECK(says(error(R"J("inputs": {"w": "Shard(0)@a"}, "outputs": {"g": {"of": "ww", "role": "gradient"}})J", seq, rank), "no such input; did you mean \"w\"?"));
-  CHECK(says(error(R"J("inputs": {"w": "Shard(0)@a"}, "outputs": {"g": {"expect": "Replicate", "dist": ["g", null]}})J", seq, rank), "gives rank 1 no value"));
-  CHECK(says(error(R"J("inputs": {"w": "Shard(0)@a"}, "outputs": {"g": {"expect": "On(0)@a"}})J", seq, rank), "has no value there; write null"));
+  CHECK(says(error(R"J("inputs": {"w": "Shard(0)@a"}, "outputs": {"g": {"role": "gradient"}})J", seq, rank),
+             "say to which input it belongs"));
+  CHECK(says(error(R"J("inputs": {"w": "concat(0, r0.w, r1.w)"}, "outputs": {"g": {"role": "gradient", "of": "w"}})J", seq, rank),
+             "\"expect\" must be given"));
+  CHECK(says(error(R"J("inputs": {"w": "Shard(0)@a"}, "outputs": {"g": {"of": "ww", "role": "gradient"}})J", seq, rank),
+             "no such input; did you mean \"w\"?"));
+  CHECK(says(error(R"J("inputs": {"w": "Shard(0)@a"}, "outputs": {"g": {"expect": "Replicate", "dist": ["g", null]}})J", seq, rank),
+             "gives rank 1 no value"));
+  CHECK(says(error(R"J("inputs": {"w": "Shard(0)@a"}, "outputs": {"g": {"expect": "On(0)@a"}})J", seq, rank),
+             "has no value there; write null"));
   CHECK(says(error(R"J("inputs": {"w": "Shard(0)@a"}, "outputs": {})J", seq, rank), "SP212"));
   p = run(R"J("inputs": {"w": "Shard(0)@a"}, "outputs": {"loss": {}})J", seq, rank);
   REQUIRE(p);
@@ -130,10 +142,13 @@ TEST_CASE("inputs that are written to") {
   CHECK(p->outputs[1].distributed_names[0] == "mut:t");
   CHECK(says(error(inputs, seq, rank(false)), "does not write to its partner \"t\""));
   CHECK(says(error(inputs + R"J(, "outputs": {"y": {}})J", seq, rank(false)), "does not write to its partner"));
-  CHECK(says(error(R"J("inputs": {"*": "Replicate"}, "rename": {"s": "t"}, "outputs": {"y": {}})J", [](Maker& k) {
-               NodeId x = k.in("x", {4});
-               k.out("y", k.b.binary(ir::Fn::Add, k.in("s", {4}), x));
-             }, rank(true)), "writes to its input \"t\", but the sequential program does not"));
+  CHECK(says(error(R"J("inputs": {"*": "Replicate"}, "rename": {"s": "t"}, "outputs": {"y": {}})J",
+                   [](Maker& k) {
+                     NodeId x = k.in("x", {4});
+                     k.out("y", k.b.binary(ir::Fn::Add, k.in("s", {4}), x));
+                   },
+                   rank(true)),
+             "writes to its input \"t\", but the sequential program does not"));
 }
 
 TEST_CASE("facts") {
@@ -149,21 +164,27 @@ TEST_CASE("facts") {
   CHECK(facts(R"J(["x in [3, 4) or = 9", "any(x != 3)"])J") == "none");
   CHECK(says(facts(R"J(["x in [0, 3)", "distinct(x, dim=0)"])J"), "more values than there are"));
   CHECK(says(facts(R"J(["distinct(x, dim=1)"])J"), "has shape [4]"));
-  CHECK(says(error(R"J("inputs": {"x": "Replicate"}, "constants": {"x": 7}, "facts": ["x in [0, 5)"])J", seq, rank), "contradict its given value 7"));
+  CHECK(says(error(R"J("inputs": {"x": "Replicate"}, "constants": {"x": 7}, "facts": ["x in [0, 5)"])J", seq, rank),
+             "contradict its given value 7"));
   CHECK(error(R"J("constants": {"x": 7}, "facts": ["x in [0, 8)"])J", seq, rank) == "none");
 }
 
 TEST_CASE("several graphs are one program") {
-  manifest::Manifest m = read(R"J({"sequential": ["f", "b"], "distributed": [["f", "b"]], "mesh": {}, "inputs": {"*": "Replicate"}, "outputs": {"g": {}, "loss": {}}})J");
-  auto forward = [] { return make([](Maker& k) {
-    NodeId x = k.in("x", {4}), w = k.in("w", {4}), y = k.b.binary(ir::Fn::Mul, x, w);
-    k.out("loss", k.b.reduce(ir::Fn::Add, y, {0}));
-    k.out("saved", y);
-  }); };
-  auto backward = [] { return make([](Maker& k) {
-    NodeId saved = k.in("saved", {4}), x = k.in("x", {4}), t = k.in("t", {});
-    k.out("g", k.b.map(ir::Fn::Mul, {saved, x, t}, ir::DType::F32));
-  }); };
+  manifest::Manifest m = read(
+      R"J({"sequential": ["f", "b"], "distributed": [["f", "b"]], "mesh": {}, "inputs": {"*": "Replicate"}, "outputs": {"g": {}, "loss": {}}})J");
+  auto forward = [] {
+    return make([](Maker& k) {
+      NodeId x = k.in("x", {4}), w = k.in("w", {4}), y = k.b.binary(ir::Fn::Mul, x, w);
+      k.out("loss", k.b.reduce(ir::Fn::Add, y, {0}));
+      k.out("saved", y);
+    });
+  };
+  auto backward = [] {
+    return make([](Maker& k) {
+      NodeId saved = k.in("saved", {4}), x = k.in("x", {4}), t = k.in("t", {});
+      k.out("g", k.b.map(ir::Fn::Mul, {saved, x, t}, ir::DType::F32));
+    });
+  };
   std::vector<frontend::Program> s;
   s.push_back(forward());
   s.push_back(backward());
@@ -172,15 +193,16 @@ TEST_CASE("several graphs are one program") {
   d[0].push_back(backward());
   Result<link::Problem> p = link::link(m, std::move(s), std::move(d));
   REQUIRE_MESSAGE(p.ok(), (p ? "" : p.error().message));
-  CHECK(p->free_inputs.size() == 3);   // x, w, t
-  CHECK(p->outputs.size() == 2);       // `saved` is handed on
+  CHECK(p->free_inputs.size() == 3);  // x, w, t
+  CHECK(p->outputs.size() == 2);      // `saved` is handed on
   bool told = false;
   for (const std::string& a : p->assumptions) told |= says(a, "take its value: saved");
   CHECK(told);
 }
 
 TEST_CASE("an SPMD program knows its rank") {
-  manifest::Manifest m = read(R"J({"sequential": "s", "distributed": "d", "mesh": {"a": 4}, "inputs": {"x": "Replicate"}, "outputs": {"y": {"expect": "any"}}})J");
+  manifest::Manifest m = read(
+      R"J({"sequential": "s", "distributed": "d", "mesh": {"a": 4}, "inputs": {"x": "Replicate"}, "outputs": {"y": {"expect": "any"}}})J");
   std::vector<frontend::Program> s;
   s.push_back(make([](Maker& k) { k.out("y", k.in("x", {})); }));
   std::vector<std::vector<frontend::Program>> d(1);
@@ -188,7 +210,8 @@ TEST_CASE("an SPMD program knows its rank") {
     k.p.kind = frontend::Program::Kind::Spmd;
     k.p.num_partitions = 2;
     k.p.num_replicas = 2;
-    NodeId p = k.b.convert(k.b.rank_id(false, ir::DType::U32), ir::DType::F32), r = k.b.convert(k.b.rank_id(true, ir::DType::U32), ir::DType::F32);
+    NodeId p = k.b.convert(k.b.rank_id(false, ir::DType::U32), ir::DType::F32),
+           r = k.b.convert(k.b.rank_id(true, ir::DType::U32), ir::DType::F32);
     k.out("y", k.b.binary(ir::Fn::Add, p, k.b.binary(ir::Fn::Mul, r, k.in("x", {}))));
   }));
   Result<link::Problem> p = link::link(m, std::move(s), std::move(d));

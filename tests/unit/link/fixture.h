@@ -85,12 +85,18 @@ class Values {
     for (int64_t k = 0; k < count; ++k) {
       std::vector<int64_t> i = index_of(k, n.shape);
       double& v = out[static_cast<size_t>(k)];
-      auto read = [&](size_t operand, const std::vector<int64_t>& j) { return at(n.in[operand])[static_cast<size_t>(flat_of(j, g_[n.in[operand]].shape))]; };
+      auto read = [&](size_t operand, const std::vector<int64_t>& j) {
+        return at(n.in[operand])[static_cast<size_t>(flat_of(j, g_[n.in[operand]].shape))];
+      };
       switch (n.op) {
         case ir::Op::Input: v = std::sin(static_cast<double>(id) * 37.1 + static_cast<double>(k) * 1.7); break;
         case ir::Op::Const: v = n.lit.kind == ir::Literal::Kind::Float ? n.lit.d : static_cast<double>(n.lit.i); break;
         case ir::Op::Iota: v = static_cast<double>(i[static_cast<size_t>(n.a[0])]); break;
-        case ir::Op::Dense: v = (*n.dense)[static_cast<size_t>(k)].kind == ir::Literal::Kind::Float ? (*n.dense)[static_cast<size_t>(k)].d : static_cast<double>((*n.dense)[static_cast<size_t>(k)].i); break;
+        case ir::Op::Dense:
+          v = (*n.dense)[static_cast<size_t>(k)].kind == ir::Literal::Kind::Float
+                  ? (*n.dense)[static_cast<size_t>(k)].d
+                  : static_cast<double>((*n.dense)[static_cast<size_t>(k)].i);
+          break;
         case ir::Op::Reshape: v = at(n.in[0])[static_cast<size_t>(k)]; break;
         case ir::Op::Transpose: {
           std::vector<int64_t> j(i.size());
@@ -119,15 +125,23 @@ class Values {
           break;
         }
         case ir::Op::Map: {
-          auto x = [&](size_t operand) { return g_[n.in[operand]].shape.empty() ? at(n.in[operand])[0] : at(n.in[operand])[static_cast<size_t>(k)]; };
+          auto x = [&](size_t operand) {
+            return g_[n.in[operand]].shape.empty() ? at(n.in[operand])[0] : at(n.in[operand])[static_cast<size_t>(k)];
+          };
           v = x(0);
           for (size_t operand = 1; operand < n.in.size(); ++operand) {
-            if (n.fn == ir::Fn::Add) v += x(operand);
-            else if (n.fn == ir::Fn::Mul) v *= x(operand);
-            else if (n.fn == ir::Fn::Div) v /= x(operand);
-            else if (n.fn == ir::Fn::Max) v = std::max(v, x(operand));
-            else if (n.fn == ir::Fn::Min) v = std::min(v, x(operand));
-            else throw std::runtime_error("function");
+            if (n.fn == ir::Fn::Add)
+              v += x(operand);
+            else if (n.fn == ir::Fn::Mul)
+              v *= x(operand);
+            else if (n.fn == ir::Fn::Div)
+              v /= x(operand);
+            else if (n.fn == ir::Fn::Max)
+              v = std::max(v, x(operand));
+            else if (n.fn == ir::Fn::Min)
+              v = std::min(v, x(operand));
+            else
+              throw std::runtime_error("function");
           }
           break;
         }

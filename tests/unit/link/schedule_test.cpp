@@ -11,7 +11,8 @@ namespace {
 
 // Two ranks; `build` makes rank r's program over x and returns its output y. A second output z never depends on communication.
 link::Problem two(const std::function<NodeId(Maker&, NodeId, int)>& build) {
-  manifest::Manifest m = read(R"J({"sequential": "s", "distributed": "d", "mesh": {"a": 2}, "groups": {"g": "a", "h": [[0, 1]], "back": [[1, 0]]},
+  manifest::Manifest m =
+      read(R"J({"sequential": "s", "distributed": "d", "mesh": {"a": 2}, "groups": {"g": "a", "h": [[0, 1]], "back": [[1, 0]]},
       "inputs": {"x": "Replicate"}, "outputs": {"y": {"expect": "any"}, "z": {"expect": "Replicate"}}})J");
   std::vector<frontend::Program> seq;
   seq.push_back(make([](Maker& k) {
@@ -20,11 +21,11 @@ link::Problem two(const std::function<NodeId(Maker&, NodeId, int)>& build) {
     k.out("z", x);
   }));
   Result<link::Problem> p = link::link(m, std::move(seq), ranks(2, [&](Maker& k, int r) {
-    NodeId x = k.in("x", {4});
-    NodeId y = build(k, x, r);
-    k.out("y", y);
-    k.out("z", x);
-  }));
+                                         NodeId x = k.in("x", {4});
+                                         NodeId y = build(k, x, r);
+                                         k.out("y", y);
+                                         k.out("z", x);
+                                       }));
   REQUIRE_MESSAGE(p.ok(), (p ? "" : p.error().message));
   return *p;
 }
@@ -48,7 +49,7 @@ TEST_CASE("a ring of sends and receives completes, but only because sends are bu
   CHECK(p.warnings.size() == 1);
   CHECK(p.warnings[0].find("buffered") != std::string::npos);
   CHECK(p.outputs[0].distributed[0] == p.outputs[0].sequential);
-  p = two([](Maker& k, NodeId x, int r) {   // one sends first, the other receives first
+  p = two([](Maker& k, NodeId x, int r) {  // one sends first, the other receives first
     if (r == 0) send(k, x, 1);
     NodeId y = recv(k, 1 - r);
     if (r == 1) send(k, x, 0);
@@ -83,7 +84,7 @@ TEST_CASE("receives that wait for each other hang") {
   CHECK(p.faults[0].sites.size() == 2);
   CHECK(p.faults[0].explanation.find("rank 0 waits in recv") != std::string::npos);
   CHECK(p.outputs[0].blocked);
-  CHECK_FALSE(p.outputs[1].blocked);   // what communication does not reach can still be judged
+  CHECK_FALSE(p.outputs[1].blocked);  // what communication does not reach can still be judged
 }
 
 TEST_CASE("a collective that one rank never joins hangs") {
@@ -101,14 +102,24 @@ TEST_CASE("ranks that disagree on operator, shape, type or reduction") {
   };
   auto g = Maker::group("g");
   CHECK(fault([&](Maker& k, NodeId x, int) { return k.b.all_reduce(x, ir::Fn::Add, false, g); }) == "none");
-  CHECK(fault([&](Maker& k, NodeId x, int r) { return r ? k.b.all_reduce(x, ir::Fn::Add, false, g) : k.b.broadcast_from(x, 0, g); }).find("the operator") != std::string::npos);
-  CHECK(fault([&](Maker& k, NodeId x, int r) { return k.b.all_reduce(r ? k.b.slice_dim(x, 0, 0, 2) : x, ir::Fn::Add, false, g); }).find("the shape") != std::string::npos);
-  CHECK(fault([&](Maker& k, NodeId x, int r) { return k.b.all_reduce(r ? k.b.convert(x, ir::DType::BF16) : x, ir::Fn::Add, false, g); }).find("the element type") != std::string::npos);
-  CHECK(fault([&](Maker& k, NodeId x, int r) { return k.b.all_reduce(x, r ? ir::Fn::Max : ir::Fn::Add, false, g); }).find("the reduction") != std::string::npos);
-  CHECK(fault([&](Maker& k, NodeId x, int r) { return k.b.all_reduce(x, ir::Fn::Add, r == 0, g); }).find("the reduction") != std::string::npos);
+  CHECK(fault([&](Maker& k, NodeId x, int r) {
+          return r ? k.b.all_reduce(x, ir::Fn::Add, false, g) : k.b.broadcast_from(x, 0, g);
+        }).find("the operator") != std::string::npos);
+  CHECK(fault([&](Maker& k, NodeId x, int r) {
+          return k.b.all_reduce(r ? k.b.slice_dim(x, 0, 0, 2) : x, ir::Fn::Add, false, g);
+        }).find("the shape") != std::string::npos);
+  CHECK(fault([&](Maker& k, NodeId x, int r) {
+          return k.b.all_reduce(r ? k.b.convert(x, ir::DType::BF16) : x, ir::Fn::Add, false, g);
+        }).find("the element type") != std::string::npos);
+  CHECK(fault([&](Maker& k, NodeId x, int r) {
+          return k.b.all_reduce(x, r ? ir::Fn::Max : ir::Fn::Add, false, g);
+        }).find("the reduction") != std::string::npos);
+  CHECK(fault([&](Maker& k, NodeId x, int r) { return k.b.all_reduce(x, ir::Fn::Add, r == 0, g); }).find("the reduction") !=
+        std::string::npos);
   CHECK(fault([&](Maker& k, NodeId x, int r) { return k.b.broadcast_from(x, r, g); }).find("the source") != std::string::npos);
   CHECK(fault([&](Maker& k, NodeId x, int r) {
-          std::vector<int64_t> send = r == 0 ? std::vector<int64_t>{1, 3} : std::vector<int64_t>{2, 2}, receive = r == 0 ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{2, 2};
+          std::vector<int64_t> send = r == 0 ? std::vector<int64_t>{1, 3} : std::vector<int64_t>{2, 2},
+                               receive = r == 0 ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{2, 2};
           return k.b.all_to_all(x, 0, 0, 2, send, receive, g);
         }).find("sends 3 rows to rank 1, which receives 2") != std::string::npos);
   CHECK(fault([&](Maker& k, NodeId x, int r) {
@@ -126,18 +137,17 @@ TEST_CASE("two groups in opposite order") {
       return k.b.concat({first, second}, 0);
     };
   };
-  CHECK(two(build("c10d.allreduce_", false)).faults.size() == 1);                           // blocking: each waits for the other
-  CHECK(two(build("_c10d_functional.all_reduce.default", false)).faults.empty());           // both are under way before one is needed
-  CHECK(two(build("_c10d_functional.all_reduce.default", true)).faults.size() == 1);        // waited for at once
+  CHECK(two(build("c10d.allreduce_", false)).faults.size() == 1);                     // blocking: each waits for the other
+  CHECK(two(build("_c10d_functional.all_reduce.default", false)).faults.empty());     // both are under way before one is needed
+  CHECK(two(build("_c10d_functional.all_reduce.default", true)).faults.size() == 1);  // waited for at once
   // Groups of the same ranks under names that differ from rank to rank are one group: the order decides.
   link::Problem p = two([](Maker& k, NodeId x, int r) { return sum(k, x, r == 0 ? "g" : "h"); });
   CHECK(p.faults.empty());
 }
 
 TEST_CASE("group order is the order of the list") {
-  link::Problem p = two([](Maker& k, NodeId x, int r) {
-    return k.b.all_gather(k.b.slice_dim(x, 0, 2 * r, 2 * r + 2), 0, 2, Maker::group("back"));
-  });
+  link::Problem p =
+      two([](Maker& k, NodeId x, int r) { return k.b.all_gather(k.b.slice_dim(x, 0, 2 * r, 2 * r + 2), 0, 2, Maker::group("back")); });
   Values v(p.graph);
   std::vector<double> x = v.at(p.outputs[0].sequential);
   CHECK(close(v.at(p.outputs[0].distributed[0]), {x[2], x[3], x[0], x[1]}));

@@ -28,7 +28,8 @@ TEST_CASE("TOML and JSON give the same manifest") {
     "sequential": "seq.txt", "distributed": "rank{rank}.txt", "mesh": {"tp": 2, "dp": 3},
     "groups": {"1": "dp", "2": ["dp", "tp"], "3": "self", "4": [[3, 1], [0]]},
     "inputs": {"x": "Shard(0)@tp", "y": {"dp": "Shard(1)", "tp": "Replicate"}},
-    "facts": ["x in [0, 80) or = -100"], "constants": {"c": [1, 2.5]}})J", "dir/m.json");
+    "facts": ["x in [0, 80) or = -100"], "constants": {"c": [1, 2.5]}})J",
+                                "dir/m.json");
   Result<Manifest> toml = parse(R"J(
 sequential = "seq.txt"
 distributed = "rank{rank}.txt"
@@ -39,7 +40,8 @@ constants = { c = [1, 2.5] }
 [inputs]
 x = "Shard(0)@tp"
 y = { dp = "Shard(1)", tp = "Replicate" }
-)J", "dir/m.toml");
+)J",
+                                "dir/m.toml");
   REQUIRE(json);
   REQUIRE(toml);
   for (const Manifest* m : {&*json, &*toml}) {
@@ -86,7 +88,8 @@ TEST_CASE("errors have a place and name the nearest key") {
 }
 
 TEST_CASE("files by coordinates") {
-  Result<Manifest> m = parse(R"({"sequential": ["s", "b"], "distributed": {"p1": {"pp": 1}, "p0": {"pp": 0}}, "mesh": [["pp", 2], ["tp", 2]]})", "m");
+  Result<Manifest> m =
+      parse(R"({"sequential": ["s", "b"], "distributed": {"p1": {"pp": 1}, "p0": {"pp": 0}}, "mesh": [["pp", 2], ["tp", 2]]})", "m");
   REQUIRE(m);
   CHECK(m->distributed[0].ranks == std::vector<int64_t>{2, 3});
   CHECK(m->distributed[1].ranks == std::vector<int64_t>{0, 1});
@@ -100,12 +103,14 @@ TEST_CASE("placement objects") {
      "c": {"tp": {"shard": 1, "chunks": [[0, 3], [1, 2]]}},
      "d": {"shard": 0, "axis": "tp", "padded": 6, "fill": 0},
      "e": {"scale": "1/2", "of": "Partial(sum)@tp"},
-     "f": ["= r0.x", "= r1.x"], "g*": "Replicate"}})J", "m");
+     "f": ["= r0.x", "= r1.x"], "g*": "Replicate"}})J",
+                             "m");
   REQUIRE(m);
   std::vector<std::string> words;
   for (const auto& [name, placement] : m->inputs) words.push_back(to_string(placement, *m->mesh));
-  CHECK(words == std::vector<std::string>{"Shard(0, blocks=[8, 4x2])@tp", "Shard(1, order=zigzag)@tp", "Shard(1, chunks=[[0, 3], [1, 2]])@tp",
-                                          "Shard(0, padded=6, fill=0)@tp", "Scale(1/2), Partial(sum)@tp", "[\"= r0.x\", \"= r1.x\"]", "Replicate"});
+  CHECK(words == std::vector<std::string>{"Shard(0, blocks=[8, 4x2])@tp", "Shard(1, order=zigzag)@tp",
+                                          "Shard(1, chunks=[[0, 3], [1, 2]])@tp", "Shard(0, padded=6, fill=0)@tp",
+                                          "Scale(1/2), Partial(sum)@tp", "[\"= r0.x\", \"= r1.x\"]", "Replicate"});
 }
 
 TEST_CASE("globs: the most specific key wins") {
@@ -145,7 +150,7 @@ TEST_CASE("every shared case loads") {
     CHECK_MESSAGE(m.ok(), (m ? "" : m.error().message));
     if (!m) continue;
     CHECK(!m->inputs.empty());
-    for (const auto& [name, placement] : m->inputs) {   // the canonical words can be pasted back
+    for (const auto& [name, placement] : m->inputs) {  // the canonical words can be pasted back
       Result<Placement> again = parse_placement(to_string(placement, *m->mesh), *m->mesh);
       REQUIRE(again);
       CHECK(to_string(*again, *m->mesh) == to_string(placement, *m->mesh));

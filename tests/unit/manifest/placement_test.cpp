@@ -24,11 +24,27 @@ std::string stated(frontend::StatedSharding::Syntax syntax, const std::string& t
 }  // namespace
 
 TEST_CASE("words round-trip") {
-  for (const char* words :
-       {"Replicate", "Shard(0)@tp", "Partial(avg)@dp", "On(0,1)@tp", "Shard(0)@tp, Shard(0)@dp", "Shard(1)@(dp, tp)", "Shard(0, blocks=2)@tp",
-        "Shard(0, blocks=[2048, 512x2, 512x2])@tp", "Shard(1, order=zigzag)@tp", "Shard(1, chunks=[[0, 3], [1, 2]])@dp",
-        "Shard(0, padded=1366, fill=0)@dp", "Shard(0, padded=5, fill=any)@dp", "Scale(1/2), Partial(sum)@dp", "any", "= x",
-        "concat(0, r0.x, r1.x)", "slice(0, 2, 4, x)", "transpose(1 0, x)", "reshape(2 3 4, concat(1, a, b))", "sum(a, b)", "scale(1/2, a)"})
+  for (const char* words : {"Replicate",
+                            "Shard(0)@tp",
+                            "Partial(avg)@dp",
+                            "On(0,1)@tp",
+                            "Shard(0)@tp, Shard(0)@dp",
+                            "Shard(1)@(dp, tp)",
+                            "Shard(0, blocks=2)@tp",
+                            "Shard(0, blocks=[2048, 512x2, 512x2])@tp",
+                            "Shard(1, order=zigzag)@tp",
+                            "Shard(1, chunks=[[0, 3], [1, 2]])@dp",
+                            "Shard(0, padded=1366, fill=0)@dp",
+                            "Shard(0, padded=5, fill=any)@dp",
+                            "Scale(1/2), Partial(sum)@dp",
+                            "any",
+                            "= x",
+                            "concat(0, r0.x, r1.x)",
+                            "slice(0, 2, 4, x)",
+                            "transpose(1 0, x)",
+                            "reshape(2 3 4, concat(1, a, b))",
+                            "sum(a, b)",
+                            "scale(1/2, a)"})
     CHECK(round_trip(words) == words);
   CHECK(round_trip(" Replicate , Shard( 1 )@tp") == "Shard(1)@tp");
   CHECK(round_trip("Partial@dp") == "Partial(sum)@dp");

@@ -22,7 +22,8 @@ namespace {
 // A folder with programs and a manifest, removed at the end.
 struct Folder {
   std::filesystem::path path;
-  explicit Folder(const std::string& name) : path(std::filesystem::temp_directory_path() / ("shardproof-test-" + name + std::to_string(::getpid()))) {
+  explicit Folder(const std::string& name)
+      : path(std::filesystem::temp_directory_path() / ("shardproof-test-" + name + std::to_string(::getpid()))) {
     std::filesystem::create_directories(path);
   }
   ~Folder() { std::filesystem::remove_all(path); }
@@ -38,18 +39,21 @@ Folder matmul(const std::string& name, bool reduce, const std::string& expect) {
   Folder f(name);
   f.write("model.py", "def f(x, w):\n    return x @ w\n");
   std::string source = "        # File: model.py:2 in f, code: return x @ w\n";
-  f.write("seq.txt", program("x: \"f32[4, 6]\", w: \"f32[6, 3]\"", source + "        mm: \"f32[4, 3]\" = torch.ops.aten.mm.default(x, w)\n        return (mm,)\n"));
+  f.write("seq.txt", program("x: \"f32[4, 6]\", w: \"f32[6, 3]\"",
+                             source + "        mm: \"f32[4, 3]\" = torch.ops.aten.mm.default(x, w)\n        return (mm,)\n"));
   for (int r = 0; r < 2; ++r) {
     std::string body = source + "        mm: \"f32[4, 3]\" = torch.ops.aten.mm.default(x, w)\n";
     if (reduce)
-      body += "        all_reduce: \"f32[4, 3]\" = torch.ops._c10d_functional.all_reduce.default(mm, 'sum', 'g')\n"
-              "        wait: \"f32[4, 3]\" = torch.ops._c10d_functional.wait_tensor.default(all_reduce)\n        return (wait,)\n";
+      body +=
+          "        all_reduce: \"f32[4, 3]\" = torch.ops._c10d_functional.all_reduce.default(mm, 'sum', 'g')\n"
+          "        wait: \"f32[4, 3]\" = torch.ops._c10d_functional.wait_tensor.default(all_reduce)\n        return (wait,)\n";
     else
       body += "        return (mm,)\n";
     f.write("rank" + std::to_string(r) + ".txt", program("x: \"f32[4, 3]\", w: \"f32[3, 3]\"", body));
   }
   f.write("case.json", R"J({"sequential": "seq.txt", "distributed": "rank{rank}.txt", "mesh": {"tp": 2}, "groups": {"g": "tp"},
-      "inputs": {"x": "Shard(1)@tp", "w": "Shard(0)@tp"}, "outputs": {"mm": {"label": "product", "dist": ")J" + std::string(reduce ? "wait" : "mm") + R"J(")J" + expect + "}}}");
+      "inputs": {"x": "Shard(1)@tp", "w": "Shard(0)@tp"}, "outputs": {"mm": {"label": "product", "dist": ")J" +
+                           std::string(reduce ? "wait" : "mm") + R"J(")J" + expect + "}}}");
   return f;
 }
 
@@ -112,8 +116,8 @@ TEST_CASE("a missing reduction is refuted where it was expected, and a warning w
   CHECK(j["blame"]["distributed"].size() >= 1);
   std::string text = report::to_text(r, {false, f.path.string(), false});
   CHECK(has(text, "REFUTED: 1 of 1 outputs is wrong"));
-  CHECK(has(text, "2 |     return x @ w"));      // the user's own line
-  CHECK(has(text, "ranks 0-1"));                   // ranks that look the same are one entry
+  CHECK(has(text, "2 |     return x @ w"));  // the user's own line
+  CHECK(has(text, "ranks 0-1"));             // ranks that look the same are one entry
   CHECK(has(report::to_text(r, {true, f.path.string(), false}), "\x1b[1;31mREFUTED"));
 
   Folder g = matmul("partial", false, "");
@@ -148,7 +152,8 @@ TEST_CASE("the certificate writer is asked once, for a proof only") {
   int calls = 0;
   report::CheckOptions options;
   options.certificate = "somewhere";
-  options.write_certificate = [&](const manifest::Manifest&, link::Problem&, const std::vector<report::Proof>& proofs, const report::CheckResult&, const std::string& path) {
+  options.write_certificate = [&](const manifest::Manifest&, link::Problem&, const std::vector<report::Proof>& proofs,
+                                  const report::CheckResult&, const std::string& path) {
     ++calls;
     CHECK(proofs.size() == 1);
     CHECK(path == "somewhere");
@@ -166,8 +171,11 @@ TEST_CASE("the certificate writer is asked once, for a proof only") {
 TEST_CASE("an output that depends on no input is not proved") {
   Folder f("vacuous");
   f.write("seq.txt", program("x: \"f32[4]\"", "        sub: \"f32[4]\" = torch.ops.aten.sub.Tensor(x, x)\n        return (sub,)\n"));
-  f.write("rank0.txt", program("x: \"f32[4]\"", "        full: \"f32[4]\" = torch.ops.aten.full.default([4], 0.0)\n        return (full,)\n"));
-  f.write("case.json", R"J({"sequential": "seq.txt", "distributed": ["rank0.txt"], "mesh": {}, "inputs": {"x": "Replicate"}, "outputs": {"sub": {"dist": "full"}}})J");
+  f.write("rank0.txt",
+          program("x: \"f32[4]\"", "        full: \"f32[4]\" = torch.ops.aten.full.default([4], 0.0)\n        return (full,)\n"));
+  f.write(
+      "case.json",
+      R"J({"sequential": "seq.txt", "distributed": ["rank0.txt"], "mesh": {}, "inputs": {"x": "Replicate"}, "outputs": {"sub": {"dist": "full"}}})J");
   CHECK(check(f).verdict != report::Verdict::Proved);
 }
 
@@ -191,7 +199,8 @@ TEST_CASE("other tools' formats") {
   CHECK(has(report::to_dot(r), "digraph"));
   std::string toml = report::relation_toml(r);
   CHECK(has(toml, "\"x\" = \"Shard(1)@tp\""));
-  Result<manifest::Manifest> again = manifest::parse("sequential = \"s\"\ndistributed = [\"a\", \"b\"]\nmesh = { tp = 2 }\n" + toml, "m.toml");
+  Result<manifest::Manifest> again =
+      manifest::parse("sequential = \"s\"\ndistributed = [\"a\", \"b\"]\nmesh = { tp = 2 }\n" + toml, "m.toml");
   CHECK_MESSAGE(again.ok(), (again ? "" : again.error().message));
 }
 
