@@ -80,6 +80,12 @@ Poly Algebra::bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx) {
   if (p.size() == 1 && p[0].coef.is_one() && std::all_of(p[0].f.begin(), p[0].f.end(), [&](const Factor& f) { return nodes_[f.node].known.boolean; })) {
     return lo == 1 ? p : add(constant(1), scale(p, -1), ctx);
   }
+  // So is a sum of truth values that exclude one another (outside of a range: below it or above it).
+  if (p.size() > 1 && p.size() <= 4 && ((lo == 1 && hi == kPosInf) || (lo == kNegInf && hi == 1))) {
+    bool truths = true;
+    for (const Term& t : p) truths &= std::all_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return nodes_[f.node].known.boolean && nodes_[f.node].known.finite; });
+    if (truths && equal(mul(p, p, ctx), p, ctx)) return lo == 1 ? p : add(constant(1), scale(p, -1), ctx);
+  }
   if (has_iota) {
     // Shift the iota such that one bound is 0: [lo <= e < hi] = [0 <= e - lo < hi - lo].
     const int64_t s = lo > kNegInf ? lo : hi;

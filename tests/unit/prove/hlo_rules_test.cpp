@@ -134,6 +134,22 @@ TEST_CASE("a vocabulary in shards: clamps under the mask, sums of masked rows") 
   };
   CHECK_MESSAGE(t.equal(shards(false), whole), t.why);
   CHECK_FALSE(t.equal(shards(true), whole));
+  // The same as the partitioner of XLA writes it: out of range below or above, and the row is clamped first.
+  auto partitioned = [&](bool shifted) {
+    std::vector<NodeId> parts;
+    for (int64_t r = 0; r < 3; ++r) {
+      const int64_t low = 4 * r, high = low + (shifted ? 4 : 3);
+      NodeId clipped = t.b.map(Fn::Min, {t.b.map(Fn::Max, {token, t.integer(0)}, DType::I32), t.integer(11)}, DType::I32);
+      NodeId outside = t.b.map(Fn::Or, {t.b.compare(Fn::Lt, clipped, t.integer(low)), t.b.compare(Fn::Gt, clipped, t.integer(high))}, DType::Bool);
+      NodeId local = t.b.binary(Fn::Sub, clipped, t.integer(low));
+      NodeId rows = t.b.take(t.b.slice_dim(table, 0, low, low + 4), {local}, {-1, 1}, {0}, {7, 5}, ir::IndexMode::Clamp);
+      NodeId zero = t.b.constant(Literal::real(0, DType::F32), DType::F32, {7, 5});
+      parts.push_back(t.b.select(t.b.broadcast(t.b.compare(Fn::Ne, t.b.convert(outside, DType::I32), t.integer(0)), {7, 5}, {0}), zero, rows));
+    }
+    return t.b.map(Fn::Add, parts, DType::F32);
+  };
+  CHECK_MESSAGE(t.equal(partitioned(false), whole), t.why);
+  CHECK_FALSE(t.equal(partitioned(true), whole));
 }
 
 TEST_CASE("maxima of elements in any order are the maximum of the range") {
