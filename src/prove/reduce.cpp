@@ -757,6 +757,27 @@ void split_common(const Term& x, const Term& y, Term& common, std::vector<Factor
 std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, const std::vector<Factor>& rest, const Ext& ctx) {
   const int bound = nodes_[red.node].num_bound();
   if (bound > 4 || rest.empty() || rest.size() > 4) return std::nullopt;
+  // A slice of the body reads the same unknowns: most pairs are told apart by that, without making the slice.
+  {
+    std::vector<Nid> mine, theirs;
+    auto collect = [&](const std::vector<Factor>& fs, std::vector<Nid>& into) {
+      for (const Factor& f : fs) {
+        const Node& n = nodes_[f.node];
+        if (n.kind == Kind::Red && n.fn == ir::Fn::Add && n.args[0].size() == 1) {
+          for (const Factor& g : n.args[0][0].f) {
+            if (nodes_[g.node].kind == Kind::Base || nodes_[g.node].kind == Kind::Fn) into.push_back(g.node);
+          }
+        } else if (n.kind == Kind::Base || n.kind == Kind::Fn) {
+          into.push_back(f.node);
+        }
+      }
+      std::sort(into.begin(), into.end());
+      into.erase(std::unique(into.begin(), into.end()), into.end());
+    };
+    collect({red}, mine);
+    collect(rest, theirs);
+    if (!std::includes(mine.begin(), mine.end(), theirs.begin(), theirs.end())) return std::nullopt;
+  }
   const Poly other = make_term(Term{1, rest}, ctx);
   auto [body, ext] = open_red(red, ctx);
   const size_t m = ctx.size(), w = ext.size() + 1;
