@@ -643,8 +643,25 @@ Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
     for (const Term& t : other) guards = add(std::move(guards), make_term(Term{0, t.f}, ctx), ctx);
     return guards;
   }
+  // The product of two coefficients; where it is too long for exact arithmetic, their sizes become symbols of their own.
+  auto times = [&](const Rat& p, const Rat& q, Term& t) {
+    try {
+      t.coef = p * q;
+    } catch (const Overflow&) {
+      t.coef = p.negative() != q.negative() ? -1 : 1;
+      for (const Rat& c : {p, q}) {
+        Node lit;
+        lit.kind = Kind::Lit;
+        lit.name = "rat:" + (c.negative() ? -c : c).str();
+        lit.known.finite = lit.known.no_pos_inf = lit.known.nonneg = lit.known.nonzero = true;
+        const std::string key = lit.name;
+        t.f.push_back(Factor{named_node(key, std::move(lit)), 1, {}});
+      }
+    }
+  };
   auto product = [&](const Term& x, const Term& y) {
-    Term t{x.coef * y.coef, x.f};
+    Term t{1, x.f};
+    times(x.coef, y.coef, t);
     t.f.insert(t.f.end(), y.f.begin(), y.f.end());
     return make_term(std::move(t), ctx);
   };
@@ -653,12 +670,15 @@ Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
   auto bracketed = [&](const Poly& p) {
     bool any = false;
     for (const Term& t : p) {
-      for (const Factor& f : t.f) any |= nodes_[f.node].known.boolean;
+      for (const Factor& f : t.f) any |= nodes_[f.node].kind == Kind::Bracket;
     }
     return any;
   };
   const size_t cells = a.size() * b.size();
-  if (cells <= 4096 && (expand_products || (cells <= 16 && (bracketed(a) || bracketed(b))))) {
+  // A square stays one: its sign is known.
+  bool square = a.size() == b.size();
+  for (size_t i = 0; square && i < a.size(); ++i) square = a[i].coef == b[i].coef && same_monomial(a[i], b[i]);
+  if (cells <= 4096 && (expand_products || (cells <= 16 && !square && (bracketed(a) || bracketed(b))))) {
     Poly out;
     for (const Term& x : a) {
       for (const Term& y : b) out = add(std::move(out), product(x, y), ctx);
@@ -667,7 +687,8 @@ Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
   }
   if (expand_products) throw Overflow("too many terms");
   const Term x = as_term(a, ctx), y = as_term(b, ctx);
-  Term t{x.coef * y.coef, x.f};
+  Term t{1, x.f};
+  times(x.coef, y.coef, t);
   t.f.insert(t.f.end(), y.f.begin(), y.f.end());
   return make_term(std::move(t), ctx);
 }
