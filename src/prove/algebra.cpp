@@ -498,6 +498,30 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
   return {std::move(t)};
 }
 
+namespace {
+
+// The product of two coefficients; where it is too long for exact arithmetic, their sizes become symbols of their own.
+bool multiply_coefs(Algebra& a, const Rat& p, const Rat& q, Term& t) {
+  try {
+    t.coef = p * q;
+    return false;
+  } catch (const Overflow&) {
+    const Rat sign = p.negative() != q.negative() ? -1 : 1;
+    for (const Rat& c : {p, q}) {
+      Node lit;
+      lit.kind = Kind::Lit;
+      lit.name = "rat:" + (c.negative() ? -c : c).str();
+      lit.known.finite = lit.known.no_pos_inf = lit.known.nonneg = lit.known.nonzero = true;
+      const std::string key = lit.name;
+      t.f.push_back(Factor{a.named_node(key, std::move(lit)), 1, {}});
+    }
+    t.coef = sign;
+    return true;
+  }
+}
+
+}  // namespace
+
 Poly Algebra::scale(Poly a, const Rat& c) {
   if (c.is_one()) return a;
   if (c.is_zero()) {
@@ -513,10 +537,16 @@ Poly Algebra::scale(Poly a, const Rat& c) {
     std::sort(guards.begin(), guards.end(), [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
     return guards;
   }
+  bool symbols = false;
   for (Term& t : a) {
-    t.coef = t.coef * c;
+    const Rat old = t.coef;
+    if (multiply_coefs(*this, old, c, t)) {
+      symbols = true;
+      std::sort(t.f.begin(), t.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+    }
     if (t.f.size() == 1 && nodes_[t.f[0].node].kind == Kind::Inf) t.coef = t.coef.positive() ? 1 : -1;
   }
+  if (symbols) std::sort(a.begin(), a.end(), [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
   return a;
 }
 
@@ -643,25 +673,9 @@ Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
     for (const Term& t : other) guards = add(std::move(guards), make_term(Term{0, t.f}, ctx), ctx);
     return guards;
   }
-  // The product of two coefficients; where it is too long for exact arithmetic, their sizes become symbols of their own.
-  auto times = [&](const Rat& p, const Rat& q, Term& t) {
-    try {
-      t.coef = p * q;
-    } catch (const Overflow&) {
-      t.coef = p.negative() != q.negative() ? -1 : 1;
-      for (const Rat& c : {p, q}) {
-        Node lit;
-        lit.kind = Kind::Lit;
-        lit.name = "rat:" + (c.negative() ? -c : c).str();
-        lit.known.finite = lit.known.no_pos_inf = lit.known.nonneg = lit.known.nonzero = true;
-        const std::string key = lit.name;
-        t.f.push_back(Factor{named_node(key, std::move(lit)), 1, {}});
-      }
-    }
-  };
   auto product = [&](const Term& x, const Term& y) {
     Term t{1, x.f};
-    times(x.coef, y.coef, t);
+    multiply_coefs(*this, x.coef, y.coef, t);
     t.f.insert(t.f.end(), y.f.begin(), y.f.end());
     return make_term(std::move(t), ctx);
   };
@@ -688,7 +702,7 @@ Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
   if (expand_products) throw Overflow("too many terms");
   const Term x = as_term(a, ctx), y = as_term(b, ctx);
   Term t{1, x.f};
-  times(x.coef, y.coef, t);
+  multiply_coefs(*this, x.coef, y.coef, t);
   t.f.insert(t.f.end(), y.f.begin(), y.f.end());
   return make_term(std::move(t), ctx);
 }

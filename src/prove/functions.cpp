@@ -40,9 +40,9 @@ Poly Algebra::exp(const Poly& a, const Ext& ctx) {
   if (loose > 1) return make_fn(Fn::Exp, {a}, ctx, DType::F32, DType::F32);
   Poly out = constant(1);
   for (const Term& t : a) {
-    // exp(B x) = 1 - B + B exp(x) for a truth value B and finite x.
+    // exp(B x) = 1 - B + B exp(x) for a bracket B and finite x. Masks that are data stay inside: the result is then visibly positive.
     Term cases{1, {}}, rest{t.coef, {}};
-    for (const Factor& f : t.f) (nodes_[f.node].known.boolean && nodes_[f.node].known.finite && f.exp.is_one() ? cases : rest).f.push_back(f);
+    for (const Factor& f : t.f) (nodes_[f.node].kind == Kind::Bracket && nodes_[f.node].known.finite && f.exp.is_one() ? cases : rest).f.push_back(f);
     if (!cases.f.empty() && known(rest, ctx).finite) {
       const Poly b{cases};
       const Poly taken = mul(b, exp({rest}, ctx), ctx);
