@@ -60,7 +60,8 @@ bool contains(std::string_view text, std::string_view part) { return text.find(p
 
 // Operators whose result is not determined by their operands, as far as a name tells.
 bool random_name(std::string_view op) {
-  for (const char* part : {"rand", "dropout", "bernoulli", "multinomial", "normal_", "uniform", "poisson", "exponential", "cauchy", "geometric"})
+  for (const char* part :
+       {"rand", "dropout", "bernoulli", "multinomial", "normal_", "uniform", "poisson", "exponential", "cauchy", "geometric"})
     if (contains(op, part)) return true;
   return false;
 }
@@ -176,7 +177,8 @@ Value Lowering::resolve_constant(const Value& attribute, const fx::TensorType* t
       for (const fx::Value& user : graph->values) {
         const bool copies = contains(user.target, "aten.lift_fresh") || contains(user.target, "aten.clone.") ||
                             contains(user.target, "aten.detach.") || contains(user.target, "aten.alias.");
-        if (!copies || !concrete(user.type) || user.args.empty() || user.args[0].kind != fx::Arg::Kind::Name || user.args[0].text != v.name) continue;
+        if (!copies || !concrete(user.type) || user.args.empty() || user.args[0].kind != fx::Arg::Kind::Name || user.args[0].text != v.name)
+          continue;
         dtype = user.type.dtype;
         shape = user.type.shape;
       }
@@ -191,7 +193,8 @@ Value Lowering::resolve_constant(const Value& attribute, const fx::TensorType* t
     if (values && static_cast<int64_t>(values->size()) != n && values->size() != 1)
       malformed(fmt::format("the constant {} has {} values, its shape needs {}", name, values->size(), n));
     if (values) {
-      const bool splat = values->size() == 1 || std::all_of(values->begin(), values->end(), [&](const Literal& x) { return x == (*values)[0]; });
+      const bool splat =
+          values->size() == 1 || std::all_of(values->begin(), values->end(), [&](const Literal& x) { return x == (*values)[0]; });
       const NodeId node = splat && !values->empty() ? b.constant((*values)[0], dtype, shape) : b.dense(dtype, shape, *values);
       result = Value::of(m.fresh(node));
     } else {
@@ -210,7 +213,8 @@ Value Lowering::resolve_constant(const Value& attribute, const fx::TensorType* t
 Value Lowering::opaque_value(Scope& scope, const fx::Value& v, const std::string& reason) {
   Nodes xs;
   std::vector<TensorId> tensors;
-  bool determined = !random_name(v.target) && v.op != fx::Value::Op::GetItem;
+  // ATen's operators are functions of their operands, unless they draw; those of other libraries may communicate or keep a state.
+  bool determined = (v.target.starts_with("aten.") || v.target.starts_with("prims.")) && !random_name(v.target);
   std::vector<Value> flat;
   std::string attrs;
   std::vector<std::string> owners;  // the argument that each tensor is in
@@ -273,8 +277,7 @@ Value Lowering::opaque_value(Scope& scope, const fx::Value& v, const std::string
   const Nodes nodes = b.opaque(name, attrs, xs, types);
   program.unsupported.push_back({nodes[0], reason});
   std::vector<Value> out;
-  for (size_t k = 0; k < nodes.size(); ++k)
-    out.push_back(!known[k] ? Value::named(Value::Kind::Unknown, reason) : wrap(nodes[k]));
+  for (size_t k = 0; k < nodes.size(); ++k) out.push_back(!known[k] ? Value::named(Value::Kind::Unknown, reason) : wrap(nodes[k]));
   return Value::list(std::move(out));
 }
 
@@ -312,12 +315,13 @@ std::optional<Diagnostic> Lowering::check(const fx::Value& v, const Value& resul
   bool same = m.dtype(result.tensor) == v.type.dtype && shape.size() == v.type.shape.size();
   for (size_t d = 0; same && d < shape.size(); ++d) same = v.type.shape[d] < 0 || v.type.shape[d] == shape[d];
   if (same) return std::nullopt;
-  return Diagnostic{"SP250",
-                    fmt::format("{} = {}: the text says {}[{}], the operator's definition gives {}[{}]; if the file is as PyTorch wrote it, this is a "
-                                "fault of shardproof: please report it",
-                                v.name, v.target, ir::name(v.type.dtype), fmt::join(v.type.shape, ", "), ir::name(m.dtype(result.tensor)),
-                                fmt::join(shape, ", ")),
-                    module_.path, v.text_line, 0};
+  return Diagnostic{
+      "SP250",
+      fmt::format("{} = {}: the text says {}[{}], the operator's definition gives {}[{}]; if the file is as PyTorch wrote it, this is a "
+                  "fault of shardproof: please report it",
+                  v.name, v.target, ir::name(v.type.dtype), fmt::join(v.type.shape, ", "), ir::name(m.dtype(result.tensor)),
+                  fmt::join(shape, ", ")),
+      module_.path, v.text_line, 0};
 }
 
 Value Lowering::evaluate(Scope& scope, const fx::Value& v) {
@@ -449,8 +453,9 @@ void Lowering::finish(Scope& scope) {
     } catch (const Unsupported& u) {
       reason = u.reason;
     }
-    const NodeId node = v.is(Value::Kind::Tensor) ? b.opaque("unknown", program.file + ":" + name, {}, {{m.dtype(v.tensor), m.shape(v.tensor)}})[0]
-                                                  : b.opaque("unknown", program.file + ":" + name, {}, {{DType::F32, {}}})[0];
+    const NodeId node = v.is(Value::Kind::Tensor)
+                            ? b.opaque("unknown", program.file + ":" + name, {}, {{m.dtype(v.tensor), m.shape(v.tensor)}})[0]
+                            : b.opaque("unknown", program.file + ":" + name, {}, {{DType::F32, {}}})[0];
     program.unsupported.push_back({node, reason});
     return node;
   };

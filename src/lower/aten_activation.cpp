@@ -11,8 +11,8 @@ namespace shardproof::lower::aten {
 
 namespace {
 
-constexpr double kSqrtHalf = 0.70710678118654752440;       // M_SQRT1_2
-constexpr double kTwoBySqrtPi = 1.12837916709551257390;    // M_2_SQRTPI
+constexpr double kSqrtHalf = 0.70710678118654752440;     // M_SQRT1_2
+constexpr double kTwoBySqrtPi = 1.12837916709551257390;  // M_2_SQRTPI
 constexpr double kTanhBeta = 1.41421356237309504880 * kTwoBySqrtPi * 0.5;
 constexpr double kTanhKappa = 0.044715;
 
@@ -94,7 +94,8 @@ constexpr double kSeluAlpha = 1.6732632423543772848170429916717, kSeluScale = 1.
 Value selu(Call& c) {
   const NodeId x = c.t(0);
   const DType t = c.b.dtype(x);
-  return c.out(c.where(c.compare(Fn::Le, x, c.num(0, t)), c.mul3(c.un(Fn::Expm1, x), c.num(kSeluAlpha, t), c.num(kSeluScale, t)), c.mul(x, c.num(kSeluScale, t))));
+  return c.out(c.where(c.compare(Fn::Le, x, c.num(0, t)), c.mul3(c.un(Fn::Expm1, x), c.num(kSeluAlpha, t), c.num(kSeluScale, t)),
+                       c.mul(x, c.num(kSeluScale, t))));
 }
 Value celu(Call& c) {
   const NodeId x = c.t(0);
@@ -284,30 +285,49 @@ Value softmax_backward(Call& c) {  // grad, output, dim, input_dtype
 constexpr const char* kOne = "self";
 constexpr const char* kGrad = "grad_output self";
 const OpRow kRows[] = {
-    {"aten.relu.default", kOne, relu}, {"aten.relu6.default", kOne, relu6}, {"aten.hardtanh.default", "self min_val=-1 max_val=1", hardtanh},
+    {"aten.relu.default", kOne, relu},
+    {"aten.relu6.default", kOne, relu6},
+    {"aten.hardtanh.default", "self min_val=-1 max_val=1", hardtanh},
     {"aten.hardtanh_backward.default", "grad_output self min_val max_val", hardtanh_backward},
-    {"aten.threshold.default", "self threshold value", threshold}, {"aten.threshold_backward.default", "grad_output self threshold", threshold_backward},
+    {"aten.threshold.default", "self threshold value", threshold},
+    {"aten.threshold_backward.default", "grad_output self threshold", threshold_backward},
     {"aten.leaky_relu.default", "self negative_slope=0.01", leaky_relu},
     {"aten.leaky_relu_backward.default", "grad_output self negative_slope self_is_result", leaky_relu_backward},
-    {"aten.prelu.default", "self weight", prelu}, {"aten._prelu_kernel.default", "self weight", prelu},
+    {"aten.prelu.default", "self weight", prelu},
+    {"aten._prelu_kernel.default", "self weight", prelu},
     {"aten.elu.default", "self alpha=1 scale=1 input_scale=1", elu},
     {"aten.elu_backward.default", "grad_output alpha scale input_scale is_result self_or_result", elu_backward},
-    {"aten.selu.default", kOne, selu}, {"aten.celu.default", "self alpha=1.0", celu},
-    {"aten.silu.default", kOne, silu}, {"aten.silu_backward.default", kGrad, silu_backward},
-    {"aten.sigmoid_backward.default", "grad_output output", sigmoid_backward}, {"aten.tanh_backward.default", "grad_output output", tanh_backward},
-    {"aten.gelu.default", "self approximate='none'", gelu}, {"aten.gelu_backward.default", "grad_output self approximate='none'", gelu_backward},
-    {"aten.hardsigmoid.default", kOne, hardsigmoid}, {"aten.hardsigmoid_backward.default", kGrad, hardsigmoid_backward},
-    {"aten.hardswish.default", kOne, hardswish}, {"aten.hardswish_backward.default", kGrad, hardswish_backward},
-    {"aten.softplus.default", "self beta=1 threshold=20", softplus}, {"aten.softplus_backward.default", "grad_output self beta threshold", softplus_backward},
-    {"aten.mish.default", kOne, mish}, {"aten.mish_backward.default", kGrad, mish_backward},
-    {"aten.log_sigmoid.default", kOne, log_sigmoid}, {"aten.log_sigmoid_forward.default", kOne, log_sigmoid},
+    {"aten.selu.default", kOne, selu},
+    {"aten.celu.default", "self alpha=1.0", celu},
+    {"aten.silu.default", kOne, silu},
+    {"aten.silu_backward.default", kGrad, silu_backward},
+    {"aten.sigmoid_backward.default", "grad_output output", sigmoid_backward},
+    {"aten.tanh_backward.default", "grad_output output", tanh_backward},
+    {"aten.gelu.default", "self approximate='none'", gelu},
+    {"aten.gelu_backward.default", "grad_output self approximate='none'", gelu_backward},
+    {"aten.hardsigmoid.default", kOne, hardsigmoid},
+    {"aten.hardsigmoid_backward.default", kGrad, hardsigmoid_backward},
+    {"aten.hardswish.default", kOne, hardswish},
+    {"aten.hardswish_backward.default", kGrad, hardswish_backward},
+    {"aten.softplus.default", "self beta=1 threshold=20", softplus},
+    {"aten.softplus_backward.default", "grad_output self beta threshold", softplus_backward},
+    {"aten.mish.default", kOne, mish},
+    {"aten.mish_backward.default", kGrad, mish_backward},
+    {"aten.log_sigmoid.default", kOne, log_sigmoid},
+    {"aten.log_sigmoid_forward.default", kOne, log_sigmoid},
     {"aten.log_sigmoid_backward.default", "grad_output self buffer", log_sigmoid_backward},
-    {"aten.glu.default", "self dim=-1", glu}, {"aten.glu_backward.default", "grad_output self dim", glu_backward},
-    {"aten.softsign.default", kOne, softsign}, {"aten.hardshrink.default", "self lambd=0.5", hardshrink}, {"aten.softshrink.default", "self lambd=0.5", softshrink},
-    {"aten._softmax.default", "self dim half_to_float", softmax}, {"aten._log_softmax.default", "self dim half_to_float", softmax, Fn::Log},
+    {"aten.glu.default", "self dim=-1", glu},
+    {"aten.glu_backward.default", "grad_output self dim", glu_backward},
+    {"aten.softsign.default", kOne, softsign},
+    {"aten.hardshrink.default", "self lambd=0.5", hardshrink},
+    {"aten.softshrink.default", "self lambd=0.5", softshrink},
+    {"aten._softmax.default", "self dim half_to_float", softmax},
+    {"aten._log_softmax.default", "self dim half_to_float", softmax, Fn::Log},
     {"aten._safe_softmax.default", "self dim dtype=None", safe_softmax},
-    {"aten.softmax.int", "self dim dtype=None", softmax}, {"aten.log_softmax.int", "self dim dtype=None", softmax, Fn::Log},
-    {"aten.special_softmax.default", "self dim dtype=None", softmax}, {"aten.special_log_softmax.default", "self dim dtype=None", softmax, Fn::Log},
+    {"aten.softmax.int", "self dim dtype=None", softmax},
+    {"aten.log_softmax.int", "self dim dtype=None", softmax, Fn::Log},
+    {"aten.special_softmax.default", "self dim dtype=None", softmax},
+    {"aten.special_log_softmax.default", "self dim dtype=None", softmax, Fn::Log},
     {"aten._softmax_backward_data.default", "grad_output output dim input_dtype", softmax_backward},
     {"aten._log_softmax_backward_data.default", "grad_output output dim input_dtype", softmax_backward, Fn::Log},
 };

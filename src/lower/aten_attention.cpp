@@ -19,7 +19,7 @@ size_t at(int64_t d) { return static_cast<size_t>(d); }
 
 struct Attention {
   Call& c;
-  NodeId q, k, v;           // [.., L, E], [.., S, E], [.., S, Ev]; equal leading dims after prepare()
+  NodeId q, k, v;  // [.., L, E], [.., S, E], [.., S, Ev]; equal leading dims after prepare()
   std::optional<NodeId> mask;
   bool causal = false;
   Literal scale;
@@ -73,7 +73,8 @@ struct Attention {
       scale = Literal::integer(static_cast<int64_t>(scale.d));
   }
   void check_causal(bool square) {
-    if (causal && square && c.shape(q)[at(rank - 2)] != key_shape[at(rank - 2)]) unsupported("a causal mask where queries and keys differ in number");
+    if (causal && square && c.shape(q)[at(rank - 2)] != key_shape[at(rank - 2)])
+      unsupported("a causal mask where queries and keys differ in number");
   }
   NodeId scores() {
     NodeId s = c.mul(product(q, k, rank - 1, rank - 1), c.lit(scale, t));
@@ -97,7 +98,11 @@ struct Attention {
       const NodeId none = c.b.reduce(Fn::And, c.compare(Fn::Eq, s, c.lit(Literal::real(-INFINITY), t)), {rank - 1}, true);
       w = c.where(none, c.num(0, t), w);
     }
-    return {w, c.b.reshape(c.un(Fn::Log, z), [&] { Shape r = c.shape(q); r.pop_back(); return r; }())};
+    return {w, c.b.reshape(c.un(Fn::Log, z), [&] {
+              Shape r = c.shape(q);
+              r.pop_back();
+              return r;
+            }())};
   }
   NodeId output(NodeId w) { return product(w, v, rank - 1, rank - 2); }
   struct Backward {
@@ -111,7 +116,8 @@ struct Attention {
     const NodeId delta = c.sum(c.mul(g, out), {rank - 1}, true);
     const NodeId ds = c.mul(p, c.sub(dp, delta));
     const NodeId sc = c.lit(scale, t);
-    return {c.mul(product(ds, k, rank - 1, rank - 2), sc), narrow(c.mul(product(ds, q, rank - 2, rank - 2), sc), key_shape), narrow(dv, value_shape), ds};
+    return {c.mul(product(ds, k, rank - 1, rank - 2), sc), narrow(c.mul(product(ds, q, rank - 2, rank - 2), sc), key_shape),
+            narrow(dv, value_shape), ds};
   }
   // lse as the program stores it: any shape with the rows of q, perhaps padded at the end -> [.., L, 1]
   NodeId column(NodeId lse) {
@@ -159,8 +165,8 @@ Value flash(Call& c) {  // query key value dropout_p is_causal return_debug_mask
   a.set_scale(6);
   a.check_causal(true);
   const auto f = a.weights();
-  return Value::list({c.out(a.output(f.weights)), c.out(stored_lse(c, f.lse)), filler(c, 2), filler(c, 3), max_of(c, a.q), max_of(c, a.k), filler(c, 6),
-                      filler(c, 7), filler(c, 8)});
+  return Value::list({c.out(a.output(f.weights)), c.out(stored_lse(c, f.lse)), filler(c, 2), filler(c, 3), max_of(c, a.q), max_of(c, a.k),
+                      filler(c, 6), filler(c, 7), filler(c, 8)});
 }
 Value flash_backward(Call& c) {  // grad q k v out lse cum_q cum_k max_q max_k dropout causal seed offset scale
   no_dropout(c, 10);
@@ -232,8 +238,8 @@ Value cudnn(Call& c) {  // q k v bias compute_lse dropout causal debug scale
   a.set_scale(8);
   a.check_causal(true);
   const auto f = a.weights();
-  return Value::list({c.out(a.output(f.weights)), c.flag(4) ? c.out(stored_lse(c, f.lse, 1, true)) : filler(c, 1), filler(c, 2), filler(c, 3), max_of(c, a.q),
-                      max_of(c, a.k), filler(c, 6), filler(c, 7), filler(c, 8)});
+  return Value::list({c.out(a.output(f.weights)), c.flag(4) ? c.out(stored_lse(c, f.lse, 1, true)) : filler(c, 1), filler(c, 2),
+                      filler(c, 3), max_of(c, a.q), max_of(c, a.k), filler(c, 6), filler(c, 7), filler(c, 8)});
 }
 Value cudnn_backward(Call& c) {  // grad q k v out lse seed offset bias cum_q cum_k max_q max_k dropout causal scale
   no_dropout(c, 13);
@@ -253,8 +259,8 @@ Value overrideable(Call& c) {  // q k v bias dropout causal debug scale
   a.set_scale(7);
   a.check_causal(true);
   const auto f = a.weights();
-  return Value::list({c.out(a.output(f.weights)), c.out(stored_lse(c, f.lse)), filler(c, 2), filler(c, 3), max_of(c, a.q), max_of(c, a.k), filler(c, 6),
-                      filler(c, 7), filler(c, 8)});
+  return Value::list({c.out(a.output(f.weights)), c.out(stored_lse(c, f.lse)), filler(c, 2), filler(c, 3), max_of(c, a.q), max_of(c, a.k),
+                      filler(c, 6), filler(c, 7), filler(c, 8)});
 }
 
 // ---- the composite forms, where dropout is an operator of its own
@@ -262,7 +268,8 @@ Value overrideable(Call& c) {  // q k v bias dropout causal debug scale
 struct Dropped {
   NodeId out, weights;
 };
-Dropped composite(Call& c, std::optional<NodeId> mask, double p, bool causal, size_t scale_at, bool gqa, std::optional<NodeId> dropout_mask) {
+Dropped composite(Call& c, std::optional<NodeId> mask, double p, bool causal, size_t scale_at, bool gqa,
+                  std::optional<NodeId> dropout_mask) {
   Attention a(c, c.t(0), c.t(1), c.t(2));
   if (a.repeat != 1 && !gqa) malformed("attention: the number of heads differs");
   a.mask = mask;
@@ -289,23 +296,30 @@ Value sdpa_math(Call& c) {  // q k v attn_mask dropout causal dropout_mask scale
 }
 
 const OpRow kRows[] = {
-    {"aten.scaled_dot_product_attention.default", "query key value attn_mask=None dropout_p=0.0 is_causal=False scale=None enable_gqa=False", sdpa},
+    {"aten.scaled_dot_product_attention.default",
+     "query key value attn_mask=None dropout_p=0.0 is_causal=False scale=None enable_gqa=False", sdpa},
     {"aten._scaled_dot_product_attention_math.default",
      "query key value attn_mask=None dropout_p=0.0 is_causal=False dropout_mask=None scale=None enable_gqa=False", sdpa_math},
-    {"aten._scaled_dot_product_flash_attention.default", "query key value dropout_p=0.0 is_causal=False return_debug_mask=False scale=None", flash},
+    {"aten._scaled_dot_product_flash_attention.default", "query key value dropout_p=0.0 is_causal=False return_debug_mask=False scale=None",
+     flash},
     {"aten._scaled_dot_product_flash_attention_backward.default",
-     "grad_out query key value out logsumexp cum_seq_q cum_seq_k max_q max_k dropout_p is_causal philox_seed philox_offset scale=None", flash_backward},
-    {"aten._scaled_dot_product_flash_attention_for_cpu.default", "query key value dropout_p=0.0 is_causal=False attn_mask=None scale=None", cpu_flash},
+     "grad_out query key value out logsumexp cum_seq_q cum_seq_k max_q max_k dropout_p is_causal philox_seed philox_offset scale=None",
+     flash_backward},
+    {"aten._scaled_dot_product_flash_attention_for_cpu.default", "query key value dropout_p=0.0 is_causal=False attn_mask=None scale=None",
+     cpu_flash},
     {"aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
      "grad_out query key value out logsumexp dropout_p is_causal attn_mask=None scale=None", cpu_flash_backward},
     {"aten._scaled_dot_product_efficient_attention.default",
      "query key value attn_bias compute_log_sumexp dropout_p=0.0 is_causal=False scale=None", efficient},
     {"aten._scaled_dot_product_efficient_attention_backward.default",
-     "grad_out_ query key value attn_bias out logsumexp philox_seed philox_offset dropout_p grad_input_mask is_causal=False scale=None", efficient_backward},
+     "grad_out_ query key value attn_bias out logsumexp philox_seed philox_offset dropout_p grad_input_mask is_causal=False scale=None",
+     efficient_backward},
     {"aten._scaled_dot_product_cudnn_attention.default",
      "query key value attn_bias compute_log_sumexp dropout_p=0.0 is_causal=False return_debug_mask=False scale=None", cudnn},
     {"aten._scaled_dot_product_cudnn_attention_backward.default",
-     "grad_out query key value out logsumexp philox_seed philox_offset attn_bias cum_seq_q cum_seq_k max_q max_k dropout_p is_causal scale=None", cudnn_backward},
+     "grad_out query key value out logsumexp philox_seed philox_offset attn_bias cum_seq_q cum_seq_k max_q max_k dropout_p is_causal "
+     "scale=None",
+     cudnn_backward},
     {"aten._scaled_dot_product_fused_attention_overrideable.default",
      "query key value attn_bias=None dropout_p=0.0 is_causal=False return_debug_mask=False scale=None", overrideable},
 };

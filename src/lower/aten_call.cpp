@@ -130,13 +130,16 @@ DType result_type(const ir::Builder& b, std::span<const Operand> operands) {
 
 std::optional<DType> dtype_word(std::string_view w) {
   static const std::unordered_map<std::string_view, DType> words = {
-      {"torch.float32", DType::F32}, {"torch.float", DType::F32}, {"torch.float64", DType::F64}, {"torch.double", DType::F64},
-      {"torch.float16", DType::F16}, {"torch.half", DType::F16}, {"torch.bfloat16", DType::BF16}, {"torch.bool", DType::Bool},
-      {"torch.int8", DType::I8}, {"torch.int16", DType::I16}, {"torch.short", DType::I16}, {"torch.int32", DType::I32}, {"torch.int", DType::I32},
-      {"torch.int64", DType::I64}, {"torch.long", DType::I64}, {"torch.uint8", DType::U8}, {"torch.uint16", DType::U16},
-      {"torch.uint32", DType::U32}, {"torch.uint64", DType::U64}, {"torch.complex64", DType::C64}, {"torch.cfloat", DType::C64},
-      {"torch.complex128", DType::C128}, {"torch.cdouble", DType::C128}, {"torch.float8_e4m3fn", DType::F8}, {"torch.float8_e5m2", DType::F8},
-      {"torch.float8_e4m3fnuz", DType::F8}, {"torch.float8_e5m2fnuz", DType::F8}, {"torch.float8_e8m0fnu", DType::F8},
+      {"torch.float32", DType::F32},       {"torch.float", DType::F32},          {"torch.float64", DType::F64},
+      {"torch.double", DType::F64},        {"torch.float16", DType::F16},        {"torch.half", DType::F16},
+      {"torch.bfloat16", DType::BF16},     {"torch.bool", DType::Bool},          {"torch.int8", DType::I8},
+      {"torch.int16", DType::I16},         {"torch.short", DType::I16},          {"torch.int32", DType::I32},
+      {"torch.int", DType::I32},           {"torch.int64", DType::I64},          {"torch.long", DType::I64},
+      {"torch.uint8", DType::U8},          {"torch.uint16", DType::U16},         {"torch.uint32", DType::U32},
+      {"torch.uint64", DType::U64},        {"torch.complex64", DType::C64},      {"torch.cfloat", DType::C64},
+      {"torch.complex128", DType::C128},   {"torch.cdouble", DType::C128},       {"torch.float8_e4m3fn", DType::F8},
+      {"torch.float8_e5m2", DType::F8},    {"torch.float8_e4m3fnuz", DType::F8}, {"torch.float8_e5m2fnuz", DType::F8},
+      {"torch.float8_e8m0fnu", DType::F8},
   };
   const auto it = words.find(w);
   if (it == words.end()) return std::nullopt;
@@ -190,7 +193,8 @@ Operand Call::operand(size_t k) {
 
 int64_t Call::integer(const Value& v) {
   switch (v.kind) {
-    case Value::Kind::Int: case Value::Kind::Bool: return v.i;
+    case Value::Kind::Int:
+    case Value::Kind::Bool: return v.i;
     case Value::Kind::Symbol: unsupported("dynamic size " + v.text);
     case Value::Kind::Unknown: inherited(v.text);
     case Value::Kind::Tensor: unsupported("a size that is computed from data");
@@ -273,7 +277,8 @@ const fx::TensorType* Call::annotated(size_t k) const {
   const auto it = l.scope_->getitems.find(site->name);
   if (it == l.scope_->getitems.end()) return nullptr;
   for (const fx::Value* g : it->second)
-    if (g->args.size() == 2 && g->args[1].kind == fx::Arg::Kind::Int && g->args[1].i == static_cast<int64_t>(k) && concrete(g->type)) return &g->type;
+    if (g->args.size() == 2 && g->args[1].kind == fx::Arg::Kind::Int && g->args[1].i == static_cast<int64_t>(k) && concrete(g->type))
+      return &g->type;
   return nullptr;
 }
 

@@ -64,7 +64,8 @@ NodeId all_gather_of(Call& c, NodeId x, int64_t dim, int64_t size, const ir::Gro
   return real_pairs(c, at_least_1d(c, x), [&](NodeId y) { return c.b.all_gather(y, dim, size, g); });
 }
 NodeId reduce_scatter_of(Call& c, NodeId x, const std::string& op, int64_t dim, int64_t size, const ir::GroupRef& g) {
-  if (size < 1 || c.b.rank(x) == 0 || c.shape(x)[static_cast<size_t>(dim)] % size) malformed("reduce_scatter of a size that the group does not divide");
+  if (size < 1 || c.b.rank(x) == 0 || c.shape(x)[static_cast<size_t>(dim)] % size)
+    malformed("reduce_scatter of a size that the group does not divide");
   return real_pairs(c, x, [&](NodeId y) {
     const Reduction r = reduction(op, c.b.dtype(y));
     return c.b.reduce_scatter(y, r.fn, r.average, dim, size, g);
@@ -108,7 +109,8 @@ Value all_to_all_single(Call& c) {
   for (const int64_t n : send) total += n;
   if (send.empty() != receive.empty() || (!send.empty() && total != c.shape(x)[0])) malformed("all_to_all: the split sizes do not fit");
   if (!send.empty() && send.size() != receive.size()) malformed("all_to_all: the split sizes do not fit");
-  return c.out(real_pairs(c, x, [&](NodeId y) { return c.b.all_to_all(y, 0, 0, std::max<int64_t>(1, static_cast<int64_t>(send.size())), send, receive, g); }));
+  return c.out(real_pairs(
+      c, x, [&](NodeId y) { return c.b.all_to_all(y, 0, 0, std::max<int64_t>(1, static_cast<int64_t>(send.size())), send, receive, g); }));
 }
 Value broadcast(Call& c) {
   const ir::GroupRef g = c.l.group(c.args[2]);
@@ -116,7 +118,8 @@ Value broadcast(Call& c) {
 }
 Value wait_tensor(Call& c) {
   const NodeId x = c.t(0);
-  c.l.program.waits.emplace_back(x, static_cast<NodeId>(c.l.program.graph.nodes.size()));   // the linker looks for hangs: waiting blocks here
+  c.l.program.waits.emplace_back(x,
+                                 static_cast<NodeId>(c.l.program.graph.nodes.size()));  // the linker looks for hangs: waiting blocks here
   if (c.args[0].is(Value::Kind::Tensor)) return c.view(0, {});
   return c.out(x);
 }
@@ -158,7 +161,8 @@ Value batch_p2p(Call& c) {  // ops peers tags tensors group: all are posted at o
   if (!c.args[0].is(Value::Kind::List) || !c.args[3].is(Value::Kind::List)) malformed("batch_p2p_ops needs lists");
   const std::vector<Value>& ops = c.args[0].items;
   const std::vector<Value>& tensors = c.args[3].items;
-  if (ops.size() != peers.size() || ops.size() != tags.size() || ops.size() != tensors.size()) malformed("batch_p2p_ops: lists of different lengths");
+  if (ops.size() != peers.size() || ops.size() != tags.size() || ops.size() != tensors.size())
+    malformed("batch_p2p_ops: lists of different lengths");
   const ir::GroupRef g = everyone(c, 4);
   std::vector<Value> out(ops.size());
   for (size_t k = 0; k < ops.size(); ++k) {
@@ -189,7 +193,8 @@ std::string reduce_op(Call& c, size_t k) {
   if (v.is(Value::Kind::Constant) || v.is(Value::Kind::Object)) {
     const auto number = c.l.constants.constant(v.text, DType::I64, {});
     static constexpr const char* kNames[] = {"sum", "avg", "product", "min", "max", "band", "bor", "bxor"};
-    if (number && number->size() == 1 && (*number)[0].kind == Literal::Kind::Int && (*number)[0].i >= 0 && (*number)[0].i < 8) return kNames[(*number)[0].i];
+    if (number && number->size() == 1 && (*number)[0].kind == Literal::Kind::Int && (*number)[0].i >= 0 && (*number)[0].i < 8)
+      return kNames[(*number)[0].i];
     unsupported("the reduction is the object " + v.text + ": give its number under `constants` (0 sum, 1 avg, 2 product, 3 min, 4 max)");
   }
   unsupported("a reduction of this form");
@@ -245,7 +250,8 @@ Value alltoall_base(Call& c) {  // output input group output_split_sizes input_s
 }
 Value allgather_lists(Call& c) {  // output lists, inputs, group
   const NodeId x = c.node(only(c, 1));
-  if (!c.args[0].is(Value::Kind::List) || c.args[0].items.size() != 1 || !c.args[0].items[0].is(Value::Kind::List)) unsupported("several output lists");
+  if (!c.args[0].is(Value::Kind::List) || c.args[0].items.size() != 1 || !c.args[0].items[0].is(Value::Kind::List))
+    unsupported("several output lists");
   const std::vector<Value> outs = c.args[0].items[0].items;
   const auto n = static_cast<int64_t>(outs.size());
   if (n < 1) malformed("an empty output list");
@@ -282,8 +288,10 @@ const OpRow kRows[] = {
     {"_c10d_functional.reduce_scatter_tensor_out.default", "input reduce_op group_size group_name", reduce_scatter},
     {"_c10d_functional.reduce_scatter_tensor_coalesced.default", "inputs reduce_op group_size group_name", reduce_scatter_coalesced},
     {"_c10d_functional.all_to_all_single.default", kAllToAll, all_to_all_single},
-    {"_c10d_functional.broadcast.default", "input src group_name", broadcast}, {"_c10d_functional.wait_tensor.default", "tensor", wait_tensor},
-    {"_c10d_functional.isend.default", "tensor dst tag group_name", isend}, {"_c10d_functional.irecv.default", "tensor src tag group_name", irecv},
+    {"_c10d_functional.broadcast.default", "input src group_name", broadcast},
+    {"_c10d_functional.wait_tensor.default", "tensor", wait_tensor},
+    {"_c10d_functional.isend.default", "tensor dst tag group_name", isend},
+    {"_c10d_functional.irecv.default", "tensor src tag group_name", irecv},
     {"_c10d_functional.batch_p2p_ops.default", "op_list peer_list tag_list tensors group_name", batch_p2p},
     {"_c10d_functional_autograd.all_reduce.default", "input reduce_op group_name", all_reduce},
     {"_c10d_functional_autograd.all_gather_into_tensor.default", "input group_size group_name", all_gather},
@@ -291,15 +299,19 @@ const OpRow kRows[] = {
     {"_c10d_functional_autograd.all_to_all_single.default", kAllToAll, all_to_all_single},
     {"_dtensor.shard_dim_alltoall.default", "input gather_dim shard_dim group_name", shard_dim_alltoall},
     {"_dtensor.mesh_get_process_group.default", "mesh mesh_dim", mesh_group},
-    {"c10d.send.default", "tensors process_group dst tag", send}, {"c10d.recv_.default", "tensors! process_group src tag", recv_in_place},
+    {"c10d.send.default", "tensors process_group dst tag", send},
+    {"c10d.recv_.default", "tensors! process_group src tag", recv_in_place},
     {"c10d.allreduce_.default", "tensors! process_group reduce_op sparse_indices async_op=True timeout=-1", allreduce_in_place},
     {"c10d.broadcast_.default", "tensors! process_group root_rank root_tensor async_op=True timeout=-1", broadcast_in_place},
     {"c10d._allgather_base_.default", "output_tensor! input_tensor process_group async_op=True timeout=-1", allgather_base},
-    {"c10d._reduce_scatter_base_.default", "output_tensor! input_tensor process_group reduce_op async_op=True timeout=-1", reduce_scatter_base},
-    {"c10d.alltoall_base_.default", "output! input process_group output_split_sizes input_split_sizes async_op=True timeout=-1", alltoall_base},
+    {"c10d._reduce_scatter_base_.default", "output_tensor! input_tensor process_group reduce_op async_op=True timeout=-1",
+     reduce_scatter_base},
+    {"c10d.alltoall_base_.default", "output! input process_group output_split_sizes input_split_sizes async_op=True timeout=-1",
+     alltoall_base},
     {"c10d.allgather_.default", "output_tensors! input_tensors process_group async_op=True timeout=-1", allgather_lists},
     {"c10d.barrier.default", "tensor process_group device_ids async_op=True timeout=-1", barrier},
-    {"vllm.all_reduce.default", "tensor group_name", vllm_all_reduce}, {"vllm.all_gather.default", "tensor dim world_size group_name", vllm_all_gather},
+    {"vllm.all_reduce.default", "tensor group_name", vllm_all_reduce},
+    {"vllm.all_gather.default", "tensor dim world_size group_name", vllm_all_gather},
     {"vllm.reduce_scatter.default", "tensor dim world_size group_name", vllm_reduce_scatter},
     {"symm_mem.one_shot_all_reduce.default", "input reduce_op group_name", all_reduce},
 };

@@ -17,7 +17,8 @@ std::pair<NodeId, NodeId> Lowering::parts(NodeId x) {
   NodeId at = x;
   while (!parts_.count(at)) {
     const ir::Node& n = b.g[at];
-    const bool view = n.op == ir::Op::Transpose || n.op == ir::Op::Reshape || n.op == ir::Op::Slice || n.op == ir::Op::Broadcast || n.op == ir::Op::Reverse;
+    const bool view = n.op == ir::Op::Transpose || n.op == ir::Op::Reshape || n.op == ir::Op::Slice || n.op == ir::Op::Broadcast ||
+                      n.op == ir::Op::Reverse;
     if (!view) break;
     path.push_back(at);
     at = n.in[0];
@@ -102,10 +103,14 @@ Value part(Call& c) {
   return c.view(0, {ViewStep::function([l, re](NodeId z) { return re ? l->parts(z).first : l->parts(z).second; })});
 }
 const OpRow kRows[] = {
-    {"aten.view_as_complex.default", "self", view_as_complex}, {"aten.view_as_real.default", "self", view_as_real},
-    {"aten.view_as_complex_copy.default", "self", view_as_complex}, {"aten.view_as_real_copy.default", "self", view_as_real},
-    {"aten.complex.default", "real imag", complex_of}, {"aten.polar.default", "abs angle", polar},
-    {"aten.real.default", "self", part, Fn::Real}, {"aten.imag.default", "self", part, Fn::Imag},
+    {"aten.view_as_complex.default", "self", view_as_complex},
+    {"aten.view_as_real.default", "self", view_as_real},
+    {"aten.view_as_complex_copy.default", "self", view_as_complex},
+    {"aten.view_as_real_copy.default", "self", view_as_real},
+    {"aten.complex.default", "real imag", complex_of},
+    {"aten.polar.default", "abs angle", polar},
+    {"aten.real.default", "self", part, Fn::Real},
+    {"aten.imag.default", "self", part, Fn::Imag},
 };
 
 }  // namespace

@@ -105,10 +105,12 @@ Value positive(Call& c) {
 Value isin(Call& c) {  // is an element among test_elements?
   const std::vector<Operand> o{c.operand(0), c.operand(1)};
   const DType t = result_type(c.b, o);
-  const NodeId x = c.operand_node(o[0], t), set = c.b.reshape(c.operand_node(o[1], t), {o[1].scalar ? 1 : ir::num_elements(c.shape(o[1].node))});
+  const NodeId x = c.operand_node(o[0], t),
+               set = c.b.reshape(c.operand_node(o[1], t), {o[1].scalar ? 1 : ir::num_elements(c.shape(o[1].node))});
   Shape s = c.shape(x);
   s.push_back(c.shape(set)[0]);
-  const NodeId hit = c.b.reduce(Fn::Or, c.map(Fn::Eq, {c.expand(c.unsqueeze(x, c.b.rank(x)), s), c.expand(set, s)}, DType::Bool), {c.b.rank(x)});
+  const NodeId hit =
+      c.b.reduce(Fn::Or, c.map(Fn::Eq, {c.expand(c.unsqueeze(x, c.b.rank(x)), s), c.expand(set, s)}, DType::Bool), {c.b.rank(x)});
   return c.out(c.flag(3) ? c.un(Fn::Not, hit) : hit);
 }
 
@@ -116,7 +118,10 @@ Value nan_to_num(Call& c) {  // self nan posinf neginf; by default 0 and the lar
   const NodeId x = c.t(0);
   const DType t = c.b.dtype(x);
   if (!ir::is_float(t)) return c.out(x);
-  const double largest = t == DType::F64 ? 1.7976931348623157e308 : t == DType::F32 ? 3.4028234663852886e38 : t == DType::BF16 ? 3.3895313892515355e38 : 65504;
+  const double largest = t == DType::F64    ? 1.7976931348623157e308
+                         : t == DType::F32  ? 3.4028234663852886e38
+                         : t == DType::BF16 ? 3.3895313892515355e38
+                                            : 65504;
   if (t == DType::F8 || t == DType::F4) unsupported("nan_to_num of 8-bit floats");
   const auto value = [&](size_t k, double fallback) { return c.has(k) ? c.lit(c.lit(k), t) : c.num(fallback, t); };
   const NodeId high = c.where(c.compare(Fn::Eq, x, c.lit(Literal::real(INFINITY), t)), value(2, largest), x);
@@ -374,7 +379,8 @@ Value cross(Call& c) {  // self other dim
 Value bilinear(Call& c) {  // input1 input2 weight bias: sum_{i,j} x_i w_oij y_j
   const NodeId x = c.t(0), y = c.t(1), w = c.t(2);
   const int64_t r = c.b.rank(x);
-  if (r < 1 || c.b.rank(y) != r || c.b.rank(w) != 3 || c.shape(x).back() != c.shape(w)[1] || c.shape(y).back() != c.shape(w)[2]) malformed("bilinear: sizes do not fit");
+  if (r < 1 || c.b.rank(y) != r || c.b.rank(w) != 3 || c.shape(x).back() != c.shape(w)[1] || c.shape(y).back() != c.shape(w)[2])
+    malformed("bilinear: sizes do not fit");
   const NodeId xw = c.b.contract(x, w, {}, {r - 1, 1}, c.b.dtype(x));  // [.., o, j]
   Ints batch;
   for (int64_t d = 0; d < r - 1; ++d) batch.insert(batch.end(), {d, d});
@@ -474,7 +480,8 @@ Value cosine_embedding(Call& c) {  // input1 input2 target margin reduction: 1 -
   const int64_t d = label == ir::kNoNode ? 0 : c.b.rank(label);
   const DType t = c.b.dtype(x);
   const NodeId eps = c.num(1e-12, t);
-  const NodeId dot = c.sum(c.mul(x, y), {d}, false), a = c.add(c.sum(c.mul(x, x), {d}, false), eps), b = c.add(c.sum(c.mul(y, y), {d}, false), eps);
+  const NodeId dot = c.sum(c.mul(x, y), {d}, false), a = c.add(c.sum(c.mul(x, x), {d}, false), eps),
+               b = c.add(c.sum(c.mul(y, y), {d}, false), eps);
   const NodeId cosine = c.div(dot, c.un(Fn::Sqrt, c.mul(a, b))), zero = c.num(0, t);
   const NodeId same = c.where(c.compare(Fn::Eq, label, c.num(1, c.b.dtype(label))), c.sub(c.num(1, t), cosine), zero);
   const NodeId other = c.where(c.compare(Fn::Eq, label, c.num(-1, c.b.dtype(label))), clamp0(c, c.sub(cosine, c.lit(c.lit(3), t))), zero);
@@ -492,33 +499,60 @@ Value triplet_margin(Call& c) {  // anchor positive negative margin p eps swap r
 
 constexpr const char* kTwo = "self other";
 const OpRow kRows[] = {
-    {"aten.hypot.default", kTwo, hypot}, {"aten.copysign.Tensor", kTwo, copysign}, {"aten.copysign.Scalar", kTwo, copysign},
-    {"aten.heaviside.default", "self values", heaviside}, {"aten.logaddexp2.default", kTwo, logaddexp2}, {"aten.special_xlog1py.default", kTwo, xlog1py},
-    {"aten.ldexp.Tensor", kTwo, ldexp}, {"aten.special_entr.default", "self", entr}, {"aten.isposinf.default", "self", infinite, Fn::Max},
-    {"aten.isneginf.default", "self", infinite, Fn::Min}, {"aten.logit.default", "self eps=None", logit}, {"aten.special_logit.default", "self eps=None", logit},
-    {"aten.logit_backward.default", "grad_output self eps=None", logit_backward}, {"aten._prelu_kernel_backward.default", "grad_output self weight", prelu_backward},
-    {"aten.hardshrink_backward.default", "grad_out self lambd", shrink_backward}, {"aten.softshrink_backward.default", "grad_output self lambd", shrink_backward},
-    {"aten.positive.default", "self", positive}, {"aten.isin.Tensor_Tensor", "elements test_elements assume_unique=False invert=False", isin},
+    {"aten.hypot.default", kTwo, hypot},
+    {"aten.copysign.Tensor", kTwo, copysign},
+    {"aten.copysign.Scalar", kTwo, copysign},
+    {"aten.heaviside.default", "self values", heaviside},
+    {"aten.logaddexp2.default", kTwo, logaddexp2},
+    {"aten.special_xlog1py.default", kTwo, xlog1py},
+    {"aten.ldexp.Tensor", kTwo, ldexp},
+    {"aten.special_entr.default", "self", entr},
+    {"aten.isposinf.default", "self", infinite, Fn::Max},
+    {"aten.isneginf.default", "self", infinite, Fn::Min},
+    {"aten.logit.default", "self eps=None", logit},
+    {"aten.special_logit.default", "self eps=None", logit},
+    {"aten.logit_backward.default", "grad_output self eps=None", logit_backward},
+    {"aten._prelu_kernel_backward.default", "grad_output self weight", prelu_backward},
+    {"aten.hardshrink_backward.default", "grad_out self lambd", shrink_backward},
+    {"aten.softshrink_backward.default", "grad_output self lambd", shrink_backward},
+    {"aten.positive.default", "self", positive},
+    {"aten.isin.Tensor_Tensor", "elements test_elements assume_unique=False invert=False", isin},
     {"aten.isin.Tensor_Scalar", "elements test_element assume_unique=False invert=False", isin},
-    {"aten.ravel.default", "self", ravel}, {"aten.hstack.default", "tensors", hstack}, {"aten.vstack.default", "tensors", vstack}, {"aten.dstack.default", "tensors", dstack},
-    {"aten.fliplr.default", "self", flip_of}, {"aten.flipud.default", "self", flip_of, Fn::Max}, {"aten.rot90.default", "self k=1 dims=[0,1]", rot90},
-    {"aten.diag.default", "self diagonal=0", diag}, {"aten.trace.default", "self", trace},
+    {"aten.ravel.default", "self", ravel},
+    {"aten.hstack.default", "tensors", hstack},
+    {"aten.vstack.default", "tensors", vstack},
+    {"aten.dstack.default", "tensors", dstack},
+    {"aten.fliplr.default", "self", flip_of},
+    {"aten.flipud.default", "self", flip_of, Fn::Max},
+    {"aten.rot90.default", "self k=1 dims=[0,1]", rot90},
+    {"aten.diag.default", "self diagonal=0", diag},
+    {"aten.trace.default", "self", trace},
     {"aten.diagonal_scatter.default", "self src offset=0 dim1=0 dim2=1", diagonal_scatter},
     {"aten.diagonal_backward.default", "grad_output input_sizes offset dim1 dim2", diagonal_backward},
-    {"aten.diff.default", "self n=1 dim=-1 prepend=None append=None", diff}, {"aten.unfold_backward.default", "grad_in input_sizes dim size step", unfold_backward},
-    {"aten.pixel_shuffle.default", "self upscale_factor", pixel_shuffle}, {"aten.pixel_unshuffle.default", "self downscale_factor", pixel_shuffle, Fn::Div},
-    {"aten.channel_shuffle.default", "self groups", channel_shuffle}, {"aten.native_channel_shuffle.default", "self groups", channel_shuffle},
-    {"aten.tril_indices.default", "row col offset=0 &factory", triangle_indices, Fn::Le}, {"aten.triu_indices.default", "row col offset=0 &factory", triangle_indices, Fn::Ge},
+    {"aten.diff.default", "self n=1 dim=-1 prepend=None append=None", diff},
+    {"aten.unfold_backward.default", "grad_in input_sizes dim size step", unfold_backward},
+    {"aten.pixel_shuffle.default", "self upscale_factor", pixel_shuffle},
+    {"aten.pixel_unshuffle.default", "self downscale_factor", pixel_shuffle, Fn::Div},
+    {"aten.channel_shuffle.default", "self groups", channel_shuffle},
+    {"aten.native_channel_shuffle.default", "self groups", channel_shuffle},
+    {"aten.tril_indices.default", "row col offset=0 &factory", triangle_indices, Fn::Le},
+    {"aten.triu_indices.default", "row col offset=0 &factory", triangle_indices, Fn::Ge},
     {"aten.take_along_dim.default", "self indices dim=None", take_along_dim},
-    {"aten.inner.default", kTwo, inner}, {"aten.tensordot.default", "self other dims_self dims_other", tensordot}, {"aten.linalg_vecdot.default", "x y dim=-1", vecdot},
-    {"aten.kron.default", kTwo, kron}, {"aten.linalg_cross.default", "self other dim=-1", cross}, {"aten.bilinear.default", "input1 input2 weight bias=None", bilinear},
+    {"aten.inner.default", kTwo, inner},
+    {"aten.tensordot.default", "self other dims_self dims_other", tensordot},
+    {"aten.linalg_vecdot.default", "x y dim=-1", vecdot},
+    {"aten.kron.default", kTwo, kron},
+    {"aten.linalg_cross.default", "self other dim=-1", cross},
+    {"aten.bilinear.default", "input1 input2 weight bias=None", bilinear},
     {"aten.cosine_similarity.default", "x1 x2 dim=1 eps=1e-08", cosine_similarity},
-    {"aten.pairwise_distance.default", "x1 x2 p=2 eps=1e-06 keepdim=False", pairwise_distance}, {"aten.dist.default", "self other p=2", dist},
+    {"aten.pairwise_distance.default", "x1 x2 p=2 eps=1e-06 keepdim=False", pairwise_distance},
+    {"aten.dist.default", "self other p=2", dist},
     {"aten.linalg_norm.default", "self ord=None dim=None keepdim=False dtype=None", frobenius},
     {"aten.linalg_matrix_norm.str_ord", "self ord='fro' dim=[-2,-1] keepdim=False dtype=None", frobenius, Fn::Mul},
     {"aten.nan_to_num.default", "self nan=None posinf=None neginf=None", nan_to_num},
     {"aten.isclose.default", "self other rtol=1e-05 atol=1e-08 equal_nan=False", isclose},
-    {"aten._cdist_forward.default", "x1 x2 p compute_mode", cdist}, {"aten.cdist.default", "x1 x2 p=2 compute_mode=None", cdist},
+    {"aten._cdist_forward.default", "x1 x2 p compute_mode", cdist},
+    {"aten.cdist.default", "x1 x2 p=2 compute_mode=None", cdist},
     {"aten._weight_norm_interface.default", "v g dim=0", weight_norm},
     {"aten._weight_norm_interface_backward.default", "grad_w saved_v saved_g saved_norms dim", weight_norm_backward},
     {"aten.margin_ranking_loss.default", "input1 input2 target margin=0.0 reduction=1", margin_ranking},

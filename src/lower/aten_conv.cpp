@@ -30,8 +30,8 @@ Ints spread(Ints v, int64_t n) {
 }
 
 // [N, C, sizes..] -> [N, G, C/G, o.., k..]
-NodeId windows(Call& c, const Conv& v, NodeId x, const Ints& kernel, const Ints& low, const Ints& high, const Ints& interior, const Ints& stride,
-               const Ints& dilation) {
+NodeId windows(Call& c, const Conv& v, NodeId x, const Ints& kernel, const Ints& low, const Ints& high, const Ints& interior,
+               const Ints& stride, const Ints& dilation) {
   Ints lo{0, 0}, hi{0, 0}, in{0, 0}, steps;
   for (int64_t k = 0; k < v.n; ++k) {
     lo.push_back(low[at(k)]);
@@ -41,7 +41,8 @@ NodeId windows(Call& c, const Conv& v, NodeId x, const Ints& kernel, const Ints&
   }
   const NodeId padded = c.b.pad(x, c.num(0, c.b.dtype(x)), lo, hi, in);
   for (int64_t k = 0; k < v.n; ++k)
-    if (kernel[at(k)] < 1 || stride[at(k)] < 1 || dilation[at(k)] < 1 || (kernel[at(k)] - 1) * dilation[at(k)] + 1 > c.shape(padded)[at(2 + k)])
+    if (kernel[at(k)] < 1 || stride[at(k)] < 1 || dilation[at(k)] < 1 ||
+        (kernel[at(k)] - 1) * dilation[at(k)] + 1 > c.shape(padded)[at(2 + k)])
       malformed("convolution: the kernel does not fit the input");
   NodeId w = c.b.window(padded, v.spatial(), kernel, steps);
   Shape s = c.shape(w);
@@ -125,7 +126,8 @@ NodeId weight_gradient(Call& c, const Conv& v, NodeId x, NodeId g, const Shape& 
   return c.b.reshape(y, sw);
 }
 
-Conv conv_of(Call& c, NodeId x, NodeId w, size_t first) {  // arguments stride padding dilation transposed output_padding groups from `first`
+Conv conv_of(Call& c, NodeId x, NodeId w,
+             size_t first) {  // arguments stride padding dilation transposed output_padding groups from `first`
   Conv v;
   v.n = c.b.rank(x) - 2;
   if (v.n < 1 || v.n > 3 || c.b.rank(w) != c.b.rank(x)) malformed("convolution of tensors of these ranks");
@@ -140,7 +142,8 @@ Conv conv_of(Call& c, NodeId x, NodeId w, size_t first) {  // arguments stride p
 Ints transposed_sizes(Call& c, const Conv& v, NodeId x, NodeId w) {
   Ints out;
   for (int64_t k = 0; k < v.n; ++k)
-    out.push_back((c.shape(x)[at(2 + k)] - 1) * v.stride[at(k)] - 2 * v.padding[at(k)] + v.dilation[at(k)] * (c.shape(w)[at(2 + k)] - 1) + v.output_padding[at(k)] + 1);
+    out.push_back((c.shape(x)[at(2 + k)] - 1) * v.stride[at(k)] - 2 * v.padding[at(k)] + v.dilation[at(k)] * (c.shape(w)[at(2 + k)] - 1) +
+                  v.output_padding[at(k)] + 1);
   return out;
 }
 NodeId with_bias(Call& c, NodeId y, std::optional<NodeId> bias) {
@@ -181,11 +184,13 @@ Value conv_n(Call& c) {
     }
     c.args[4] = Value::list(std::move(pads));
   }
-  return c.l.call("aten.convolution.default", {c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5], Value::boolean(false), Value::integer(0), c.args[6]});
+  return c.l.call("aten.convolution.default",
+                  {c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5], Value::boolean(false), Value::integer(0), c.args[6]});
 }
 // input weight bias stride padding output_padding groups dilation
 Value conv_transpose_n(Call& c) {
-  return c.l.call("aten.convolution.default", {c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[7], Value::boolean(true), c.args[5], c.args[6]});
+  return c.l.call("aten.convolution.default",
+                  {c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[7], Value::boolean(true), c.args[5], c.args[6]});
 }
 // grad_output input weight bias_sizes stride padding dilation transposed output_padding groups output_mask
 Value convolution_backward(Call& c) {
@@ -213,9 +218,14 @@ constexpr const char* kConvPadding = "input weight bias=None stride=1 padding='v
 constexpr const char* kTransposeN = "input weight bias=None stride=1 padding=0 output_padding=0 groups=1 dilation=1";
 const OpRow kRows[] = {
     {"aten.convolution.default", "input weight bias stride padding dilation transposed output_padding groups", convolution},
-    {"aten.conv1d.default", kConvN, conv_n}, {"aten.conv2d.default", kConvN, conv_n}, {"aten.conv3d.default", kConvN, conv_n},
-    {"aten.conv1d.padding", kConvPadding, conv_n}, {"aten.conv2d.padding", kConvPadding, conv_n}, {"aten.conv3d.padding", kConvPadding, conv_n},
-    {"aten.conv_transpose1d.default", kTransposeN, conv_transpose_n}, {"aten.conv_transpose2d.input", kTransposeN, conv_transpose_n},
+    {"aten.conv1d.default", kConvN, conv_n},
+    {"aten.conv2d.default", kConvN, conv_n},
+    {"aten.conv3d.default", kConvN, conv_n},
+    {"aten.conv1d.padding", kConvPadding, conv_n},
+    {"aten.conv2d.padding", kConvPadding, conv_n},
+    {"aten.conv3d.padding", kConvPadding, conv_n},
+    {"aten.conv_transpose1d.default", kTransposeN, conv_transpose_n},
+    {"aten.conv_transpose2d.input", kTransposeN, conv_transpose_n},
     {"aten.conv_transpose3d.input", kTransposeN, conv_transpose_n},
     {"aten.convolution_backward.default",
      "grad_output input weight bias_sizes stride padding dilation transposed output_padding groups output_mask", convolution_backward},

@@ -18,12 +18,17 @@ struct Table {
   std::unordered_map<std::string_view, const OpRow*> rows;
   std::unordered_map<const OpRow*, std::string_view> families;
   Table() {
-    const std::pair<const char*, Rows> lists[] = {
-        {"views", view_rows()}, {"factories", factory_rows()}, {"pointwise", pointwise_rows()}, {"activations", activation_rows()},
-        {"reductions", reduce_rows()}, {"products", matmul_rows()}, {"normalisation", norm_rows()}, {"losses", loss_rows()},
-        {"attention", attention_rows()}, {"convolution", convolution_rows()}, {"pooling", pool_rows()}, {"indexing", index_rows()},
-        {"scatter", scatter_rows()}, {"sorting", sort_rows()}, {"random", random_rows()}, {"collectives", collective_rows()},
-        {"complex", complex_rows()}, {"optimizers", optimizer_rows()}, {"shapes", misc_rows()}, {"composites", compose_rows()}, {"flex attention", flex_rows()}};
+    const std::pair<const char*, Rows> lists[] = {{"views", view_rows()},          {"factories", factory_rows()},
+                                                  {"pointwise", pointwise_rows()}, {"activations", activation_rows()},
+                                                  {"reductions", reduce_rows()},   {"products", matmul_rows()},
+                                                  {"normalisation", norm_rows()},  {"losses", loss_rows()},
+                                                  {"attention", attention_rows()}, {"convolution", convolution_rows()},
+                                                  {"pooling", pool_rows()},        {"indexing", index_rows()},
+                                                  {"scatter", scatter_rows()},     {"sorting", sort_rows()},
+                                                  {"random", random_rows()},       {"collectives", collective_rows()},
+                                                  {"complex", complex_rows()},     {"optimizers", optimizer_rows()},
+                                                  {"shapes", misc_rows()},         {"composites", compose_rows()},
+                                                  {"flex attention", flex_rows()}};
     for (const auto& [family, list] : lists)
       for (const OpRow& row : list) {
         const bool is_new = rows.emplace(row.name, &row).second;
@@ -87,11 +92,14 @@ struct OpName {
 };
 
 // out, out0, out1 ...
-bool is_out(std::string_view keyword) { return keyword == "out" || (keyword.starts_with("out") && keyword.size() == 4 && keyword[3] >= '0' && keyword[3] <= '9'); }
+bool is_out(std::string_view keyword) {
+  return keyword == "out" || (keyword.starts_with("out") && keyword.size() == 4 && keyword[3] >= '0' && keyword[3] <= '9');
+}
 
 // These change what a name means (shape, strides, memory), not only contents.
 bool changes_metadata(std::string_view packet) {
-  for (const char* name : {"t_", "transpose_", "squeeze_", "unsqueeze_", "resize_", "resize_as_", "set_", "swapaxes_", "swapdims_", "as_strided_", "unsafe_set_", "rename_"})
+  for (const char* name : {"t_", "transpose_", "squeeze_", "unsqueeze_", "resize_", "resize_as_", "set_", "swapaxes_", "swapdims_",
+                           "as_strided_", "unsafe_set_", "rename_"})
     if (packet == name) return true;
   return false;
 }
@@ -183,7 +191,8 @@ Value Lowering::dispatch(std::string_view name, std::vector<Value> positional, K
 }
 
 // name_(self, ...) = self.copy_(name(self, ...)); the result is self.
-Value Lowering::in_place(std::string_view, std::string_view functional, std::vector<Value>& positional, Keywords& keywords, const fx::Value* site) {
+Value Lowering::in_place(std::string_view, std::string_view functional, std::vector<Value>& positional, Keywords& keywords,
+                         const fx::Value* site) {
   const OpRow& row = *find_op(functional);
   std::vector<Value> args = bind(params_of(row), std::move(positional), std::move(keywords));
   if (!args.empty() && args[0].is(Value::Kind::Constant)) args[0] = resolve_constant(args[0], nullptr);
@@ -299,7 +308,8 @@ Value Lowering::kernel_call(const KernelDef& kernel, std::vector<Value> position
   } else {
     const KernelDef::Case* chosen = nullptr;
     for (const KernelDef::Case& cs : kernel.cases) {
-      const bool fits = std::all_of(cs.when.begin(), cs.when.end(), [&](const auto& w) { return canonical(env.at(w.first), true) == canonical(w.second, true); });
+      const bool fits = std::all_of(cs.when.begin(), cs.when.end(),
+                                    [&](const auto& w) { return canonical(env.at(w.first), true) == canonical(w.second, true); });
       if (fits && !chosen) chosen = &cs;
     }
     if (!chosen) unsupported("its contract has no case for these arguments");

@@ -17,17 +17,23 @@ Value filled(Call& c, const Shape& s, const Literal& v, DType t) {
   ir::num_elements(s);
   return c.out(c.b.constant(v, t, s));
 }
-DType type_of(const Literal& v) { return v.kind == Literal::Kind::Float ? DType::F32 : v.kind == Literal::Kind::Bool ? DType::Bool : DType::I64; }
+DType type_of(const Literal& v) {
+  return v.kind == Literal::Kind::Float ? DType::F32 : v.kind == Literal::Kind::Bool ? DType::Bool : DType::I64;
+}
 
 template <int kValue>
-Value constant(Call& c) { return filled(c, c.ints(0), Literal::integer(kValue), c.dtype(1, DType::F32)); }
+Value constant(Call& c) {
+  return filled(c, c.ints(0), Literal::integer(kValue), c.dtype(1, DType::F32));
+}
 template <int kValue>
 Value constant_like(Call& c) {
   const NodeId x = c.t(0);
   return filled(c, c.shape(x), Literal::integer(kValue), c.dtype(1, c.b.dtype(x)));
 }
 template <int kValue>
-Value new_constant(Call& c) { return filled(c, c.ints(1), Literal::integer(kValue), c.dtype(2, c.b.dtype(c.t(0)))); }
+Value new_constant(Call& c) {
+  return filled(c, c.ints(1), Literal::integer(kValue), c.dtype(2, c.b.dtype(c.t(0))));
+}
 Value full(Call& c) {
   if (!c.args[1].number()) {
     const NodeId v = c.t(1);
@@ -70,9 +76,12 @@ Value range(Call& c, const Literal& start, const Literal& stop, const Literal& s
   if (ints) {
     const __int128 span = static_cast<__int128>(stop.i) - start.i, by = step.i;
     const __int128 count = by > 0 ? (span + by - 1) / by : (span + by + 1) / by;
-    if (count < 0 || (span < 0) != (by < 0)) n = 0;
-    else if (count > (int64_t{1} << 40)) malformed("arange of an impossible size");
-    else n = static_cast<int64_t>(count);
+    if (count < 0 || (span < 0) != (by < 0))
+      n = 0;
+    else if (count > (int64_t{1} << 40))
+      malformed("arange of an impossible size");
+    else
+      n = static_cast<int64_t>(count);
     if (span == 0) n = 0;
   } else {
     const double count = std::ceil((real(stop) - real(start)) / real(step));
@@ -153,40 +162,61 @@ Value sym_size(Call& c) {
 Value sym_numel(Call& c) { return Value::integer(ir::num_elements(c.shape(c.t(0)))); }
 
 const OpRow kRows[] = {
-    {"aten.zeros.default", "size &factory", constant<0>}, {"aten.ones.default", "size &factory", constant<1>},
+    {"aten.zeros.default", "size &factory", constant<0>},
+    {"aten.ones.default", "size &factory", constant<1>},
     {"aten.zeros_like.default", "self &factory memory_format=None", constant_like<0>},
     {"aten.ones_like.default", "self &factory memory_format=None", constant_like<1>},
-    {"aten.new_zeros.default", "self size &factory", new_constant<0>}, {"aten.new_ones.default", "self size &factory", new_constant<1>},
-    {"aten.full.default", "size fill_value &factory", full}, {"aten.full_like.default", "self fill_value &factory memory_format=None", full_like},
-    {"aten.new_full.default", "self size fill_value &factory", new_full}, {"aten.fill.Scalar", "self value", fill}, {"aten.fill.Tensor", "self value", fill},
-    {"aten.zero.default", "self", zero}, {"aten.scalar_tensor.default", "s &factory", scalar_tensor},
+    {"aten.new_zeros.default", "self size &factory", new_constant<0>},
+    {"aten.new_ones.default", "self size &factory", new_constant<1>},
+    {"aten.full.default", "size fill_value &factory", full},
+    {"aten.full_like.default", "self fill_value &factory memory_format=None", full_like},
+    {"aten.new_full.default", "self size fill_value &factory", new_full},
+    {"aten.fill.Scalar", "self value", fill},
+    {"aten.fill.Tensor", "self value", fill},
+    {"aten.zero.default", "self", zero},
+    {"aten.scalar_tensor.default", "s &factory", scalar_tensor},
     {"prims.scalar_tensor.default", "s dtype=None device=None", scalar_tensor},
     {"prims.full.default", "shape fill_value dtype=None device=None requires_grad=False", full},
     {"prims.full_like.default", "a fill_value dtype=None device=None requires_grad=False", full_like},
-    {"aten.empty.memory_format", "size &factory memory_format=None", empty}, {"aten.empty.default", "size &factory memory_format=None", empty},
-    {"aten.empty_strided.default", "size stride &factory", empty_strided}, {"aten.empty_permuted.default", "size physical_layout &factory", empty_strided},
-    {"aten.empty_like.default", "self &factory memory_format=None", empty_like}, {"aten.new_empty.default", "self size &factory", new_empty},
+    {"aten.empty.memory_format", "size &factory memory_format=None", empty},
+    {"aten.empty.default", "size &factory memory_format=None", empty},
+    {"aten.empty_strided.default", "size stride &factory", empty_strided},
+    {"aten.empty_permuted.default", "size physical_layout &factory", empty_strided},
+    {"aten.empty_like.default", "self &factory memory_format=None", empty_like},
+    {"aten.new_empty.default", "self size &factory", new_empty},
     {"aten.new_empty_strided.default", "self size stride &factory", new_empty_strided},
     {"prims.empty_strided.default", "shape strides dtype=None device=None requires_grad=False", prims_empty},
     {"prims.empty_permuted.default", "shape physical_layout dtype=None device=None requires_grad=False", prims_empty},
-    {"aten.arange.default", "end &factory", arange}, {"aten.arange.start", "start end &factory", arange_start},
+    {"aten.arange.default", "end &factory", arange},
+    {"aten.arange.start", "start end &factory", arange_start},
     {"aten.arange.start_step", "start end step=1 &factory", arange_step},
     {"prims.iota.default", "length start=0 step=1 dtype=None device=None requires_grad=False", iota},
-    {"aten.linspace.default", "start end steps &factory", linspace}, {"aten.eye.default", "n &factory", eye}, {"aten.eye.m", "n m &factory", eye_m},
+    {"aten.linspace.default", "start end steps &factory", linspace},
+    {"aten.eye.default", "n &factory", eye},
+    {"aten.eye.m", "n m &factory", eye_m},
     {"aten._to_copy.default", "self dtype=None layout=None device=None pin_memory=None non_blocking=False memory_format=None", to_copy},
     {"prims.convert_element_type.default", "a dtype", to_copy},
     {"aten.to.dtype", "self dtype non_blocking=False copy=False memory_format=None", to_dtype},
-    {"aten.to.dtype_layout", "self dtype=None layout=None device=None pin_memory=None non_blocking=False copy=False memory_format=None", to_dtype},
+    {"aten.to.dtype_layout", "self dtype=None layout=None device=None pin_memory=None non_blocking=False copy=False memory_format=None",
+     to_dtype},
     {"aten.to.device", "self device dtype non_blocking=False copy=False memory_format=None", to_device},
-    {"aten.to.other", "self other non_blocking=False copy=False memory_format=None", to_other}, {"aten.type_as.default", "self other", to_other},
-    {"prims.device_put.default", "a device non_blocking=False", device_put}, {"aten.copy.default", "self src non_blocking=False", copy},
-    {"aten._local_scalar_dense.default", "self", item}, {"aten.item.default", "self", item}, {"prims.item.default", "a", item},
-    {"aten._assert_scalar.default", "self assert_msg", nothing}, {"aten._assert_async.msg", "self assert_msg", nothing},
-    {"aten._assert_async.default", "self", nothing}, {"aten._functional_assert_async.msg", "self assert_msg dep_token", nothing},
+    {"aten.to.other", "self other non_blocking=False copy=False memory_format=None", to_other},
+    {"aten.type_as.default", "self other", to_other},
+    {"prims.device_put.default", "a device non_blocking=False", device_put},
+    {"aten.copy.default", "self src non_blocking=False", copy},
+    {"aten._local_scalar_dense.default", "self", item},
+    {"aten.item.default", "self", item},
+    {"prims.item.default", "a", item},
+    {"aten._assert_scalar.default", "self assert_msg", nothing},
+    {"aten._assert_async.msg", "self assert_msg", nothing},
+    {"aten._assert_async.default", "self", nothing},
+    {"aten._functional_assert_async.msg", "self assert_msg dep_token", nothing},
     {"aten._functional_assert_scalar.default", "self assert_msg dep_token", nothing},
     {"aten._assert_tensor_metadata.default", "a size=None stride=None dtype=None device=None layout=None", nothing},
-    {"aten.sym_constrain_range.default", "size min=None max=None", nothing}, {"aten.sym_constrain_range_for_size.default", "size min=None max=None", nothing},
-    {"aten.sym_size.int", "self dim", sym_size}, {"aten.sym_numel.default", "self", sym_numel},
+    {"aten.sym_constrain_range.default", "size min=None max=None", nothing},
+    {"aten.sym_constrain_range_for_size.default", "size min=None max=None", nothing},
+    {"aten.sym_size.int", "self dim", sym_size},
+    {"aten.sym_numel.default", "self", sym_numel},
 };
 
 }  // namespace

@@ -21,10 +21,11 @@ bool elementwise(const fx::Value& v) {
   if (!row) return false;
   const std::string_view family = family_of(row), name = row->name;
   if (family == "pointwise") return true;
-  for (const char* ok : {"aten.full.default", "aten.scalar_tensor.default", "aten.index.Tensor", "aten.detach.default", "aten.clone.default", "aten.alias.default",
-                         "aten._to_copy.default", "prims.convert_element_type.default", "aten.full_like.default", "aten.zeros_like.default",
-                         "aten.ones_like.default", "aten.relu.default", "aten.silu.default", "aten.gelu.default", "aten.sigmoid_backward.default",
-                         "aten.tanh_backward.default", "aten.threshold_backward.default"})
+  for (const char* ok :
+       {"aten.full.default", "aten.scalar_tensor.default", "aten.index.Tensor", "aten.detach.default", "aten.clone.default",
+        "aten.alias.default", "aten._to_copy.default", "prims.convert_element_type.default", "aten.full_like.default",
+        "aten.zeros_like.default", "aten.ones_like.default", "aten.relu.default", "aten.silu.default", "aten.gelu.default",
+        "aten.sigmoid_backward.default", "aten.tanh_backward.default", "aten.threshold_backward.default"})
     if (name == ok) return true;
   return false;
 }
@@ -46,7 +47,8 @@ struct Flex {
     key_shape = c.shape(k);
     value_shape = c.shape(v);
     const Shape sq = c.shape(q);
-    if (key_shape[1] == 0 || sq[1] % key_shape[1] || sq[3] != key_shape[3] || key_shape[2] != value_shape[2] || key_shape[1] != value_shape[1])
+    if (key_shape[1] == 0 || sq[1] % key_shape[1] || sq[3] != key_shape[3] || key_shape[2] != value_shape[2] ||
+        key_shape[1] != value_shape[1])
       malformed("flex_attention: sizes do not fit");
     repeat = sq[1] / key_shape[1];
     if (key_shape[0] != sq[0] || value_shape[0] != sq[0]) unsupported("flex_attention with broadcast batches");
@@ -134,7 +136,8 @@ Value flex_backward(Call& c) {
   for (size_t k = 5; k < joint.items.size(); ++k)
     if (!joint.items[k].is(Value::Kind::None)) unsupported("gradients of score_mod's buffers");
   const NodeId dscore = c.where(seen, c.to(f.full(joint.items[0]), f.t), zero), sc = c.lit(f.scale, f.t);
-  std::vector<Value> grads{c.out(c.mul(f.product(dscore, f.k, 3, 2), sc)), c.out(f.narrow(c.mul(f.product(dscore, f.q, 2, 2), sc), f.key_shape)),
+  std::vector<Value> grads{c.out(c.mul(f.product(dscore, f.k, 3, 2), sc)),
+                           c.out(f.narrow(c.mul(f.product(dscore, f.q, 2, 2), sc), f.key_shape)),
                            c.out(f.narrow(f.product(p, g, 2, 2), f.value_shape))};
   std::vector<Value> buffers(f.score_buffers.size() + f.mask_buffers.size());
   grads.push_back(Value::list(std::move(buffers)));
@@ -145,7 +148,8 @@ const OpRow kRows[] = {
     {"higher_order.flex_attention.default",
      "query key value score_mod block_mask scale kernel_options score_mod_other_buffers=[] mask_mod_other_buffers=[]", flex},
     {"higher_order.flex_attention_backward.default",
-     "query key value out logsumexp grad_out grad_logsumexp fw_graph joint_graph block_mask scale kernel_options score_mod_other_buffers=[] mask_mod_other_buffers=[]",
+     "query key value out logsumexp grad_out grad_logsumexp fw_graph joint_graph block_mask scale kernel_options "
+     "score_mod_other_buffers=[] mask_mod_other_buffers=[]",
      flex_backward},
 };
 

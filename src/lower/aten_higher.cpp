@@ -16,13 +16,16 @@ using Keywords = std::vector<std::pair<std::string, Value>>;
 
 // Their meaning is the submodule's; the rest of their arguments says how to run it.
 bool calls_submodule(std::string_view op) {
-  for (const char* name : {"wrap", "wrap_with_set_grad_enabled", "wrap_with_autocast", "tag_activation_checkpoint", "wrap_activation_checkpoint",
-                           "invoke_subgraph", "hints_wrapper", "dynamo_bypassing_wrapper", "strict_mode", "checkpoint", "inductor_compiled_code"})
+  for (const char* name :
+       {"wrap", "wrap_with_set_grad_enabled", "wrap_with_autocast", "tag_activation_checkpoint", "wrap_activation_checkpoint",
+        "invoke_subgraph", "hints_wrapper", "dynamo_bypassing_wrapper", "strict_mode", "checkpoint", "inductor_compiled_code"})
     if (op == name) return true;
   return false;
 }
 
-std::string attribute(const fx::Arg& a, const Value& v) { return a.kind == fx::Arg::Kind::Self || v.is(Value::Kind::Constant) ? v.text : ""; }
+std::string attribute(const fx::Arg& a, const Value& v) {
+  return a.kind == fx::Arg::Kind::Self || v.is(Value::Kind::Constant) ? v.text : "";
+}
 
 }  // namespace
 
@@ -40,7 +43,9 @@ Value Lowering::higher_order(Scope& scope, const fx::Value& v) {
     }
     if (name.empty()) unsupported("no submodule among its arguments");
     std::vector<Value> args;
-    if (op == "invoke_subgraph" && at < v.args.size() && (v.args[at].kind == fx::Arg::Kind::String || v.args[at].kind == fx::Arg::Kind::None)) ++at;
+    if (op == "invoke_subgraph" && at < v.args.size() &&
+        (v.args[at].kind == fx::Arg::Kind::String || v.args[at].kind == fx::Arg::Kind::None))
+      ++at;
     for (; at < v.args.size(); ++at) {
       const Value a = argument(scope, v.args[at]);
       if (a.is(Value::Kind::List))  // operands packed in a tuple
@@ -62,8 +67,10 @@ Value Lowering::higher_order(Scope& scope, const fx::Value& v) {
     for (const auto& [key, a] : v.kwargs) kw.emplace_back(key, argument(scope, a));
     Value result = dispatch(inner, std::move(args), std::move(kw), nullptr);
     std::vector<Value> out{Value{}};
-    if (result.is(Value::Kind::List)) out.insert(out.end(), result.items.begin(), result.items.end());
-    else out.push_back(result);
+    if (result.is(Value::Kind::List))
+      out.insert(out.end(), result.items.begin(), result.items.end());
+    else
+      out.push_back(result);
     return Value::list(std::move(out));
   }
   if (const OpRow* row = find_op("higher_order." + op)) {
@@ -146,8 +153,10 @@ Value Lowering::auto_functionalized(Scope& scope, const fx::Value& v, bool v2) {
   }
   const Value result = dispatch(name, {}, std::move(keywords), nullptr);
   std::vector<Value> all;
-  if (result.is(Value::Kind::List)) all = result.items;
-  else all.push_back(result);
+  if (result.is(Value::Kind::List))
+    all = result.items;
+  else
+    all.push_back(result);
   // Written tensors are results now: later writes to them are of no concern to the copies.
   for (const Value& x : out) all.push_back(x);
   return Value::list(std::move(all));
@@ -164,10 +173,24 @@ Value Lowering::builtin(Scope& scope, const fx::Value& v) {
   if (any(Value::Kind::Unknown)) return Value::named(Value::Kind::Symbol, v.name);
   if (any(Value::Kind::Tensor)) {
     static const std::unordered_map<std::string_view, std::pair<const char*, const char*>> tensor_ops = {
-        {"add", {"add", "Tensor"}}, {"iadd", {"add", "Tensor"}}, {"sub", {"sub", "Tensor"}}, {"mul", {"mul", "Tensor"}}, {"truediv", {"div", "Tensor"}},
-        {"matmul", {"matmul", "default"}}, {"neg", {"neg", "default"}}, {"lt", {"lt", "Tensor"}}, {"le", {"le", "Tensor"}}, {"gt", {"gt", "Tensor"}},
-        {"ge", {"ge", "Tensor"}}, {"eq", {"eq", "Tensor"}}, {"ne", {"ne", "Tensor"}}, {"and_", {"bitwise_and", "Tensor"}}, {"or_", {"bitwise_or", "Tensor"}},
-        {"xor", {"bitwise_xor", "Tensor"}}, {"invert", {"bitwise_not", "default"}}, {"floordiv", {"floor_divide", "default"}}};
+        {"add", {"add", "Tensor"}},
+        {"iadd", {"add", "Tensor"}},
+        {"sub", {"sub", "Tensor"}},
+        {"mul", {"mul", "Tensor"}},
+        {"truediv", {"div", "Tensor"}},
+        {"matmul", {"matmul", "default"}},
+        {"neg", {"neg", "default"}},
+        {"lt", {"lt", "Tensor"}},
+        {"le", {"le", "Tensor"}},
+        {"gt", {"gt", "Tensor"}},
+        {"ge", {"ge", "Tensor"}},
+        {"eq", {"eq", "Tensor"}},
+        {"ne", {"ne", "Tensor"}},
+        {"and_", {"bitwise_and", "Tensor"}},
+        {"or_", {"bitwise_or", "Tensor"}},
+        {"xor", {"bitwise_xor", "Tensor"}},
+        {"invert", {"bitwise_not", "default"}},
+        {"floordiv", {"floor_divide", "default"}}};
     const auto it = tensor_ops.find(op);
     // An in-place Python operator writes; what it does to aliases is refused.
     if (it == tensor_ops.end() || op == "iadd") unsupported("this operator on tensors is not supported");
@@ -176,8 +199,10 @@ Value Lowering::builtin(Scope& scope, const fx::Value& v) {
   if (any(Value::Kind::Symbol)) return Value::named(Value::Kind::Symbol, v.name);
   std::vector<Value> flat;
   for (const Value& x : args)
-    if (x.is(Value::Kind::List)) flat.insert(flat.end(), x.items.begin(), x.items.end());
-    else flat.push_back(x);
+    if (x.is(Value::Kind::List))
+      flat.insert(flat.end(), x.items.begin(), x.items.end());
+    else
+      flat.push_back(x);
   const bool ints = std::all_of(flat.begin(), flat.end(), [](const Value& x) { return x.is(Value::Kind::Int) || x.is(Value::Kind::Bool); });
   if (!ints || flat.empty()) return Value::named(Value::Kind::Symbol, v.name);  // unsupported where it is used
   const int64_t x = flat[0].i, y = flat.size() > 1 ? flat[1].i : 0;

@@ -30,7 +30,8 @@ AdvancedIndex advanced_index(Call& c, NodeId x, size_t list) {
   for (size_t d = 0; d < items.size(); ++d) {
     if (items[d].is(Value::Kind::None)) continue;
     const NodeId i = c.node(items[d]);
-    if (!ir::is_int(c.b.dtype(i)) || c.b.dtype(i) == DType::U8) unsupported("an index by a boolean mask: the number of elements depends on data");
+    if (!ir::is_int(c.b.dtype(i)) || c.b.dtype(i) == DType::U8)
+      unsupported("an index by a boolean mask: the number of elements depends on data");
     r.indices.push_back(i);
     r.extents = broadcast_shapes(r.extents, c.shape(i));
     if (first < 0) first = static_cast<int64_t>(d);
@@ -142,8 +143,10 @@ Value bucketize(Call& c) {  // input (values), boundaries: the number of boundar
 }
 
 const OpRow kRows[] = {
-    {"aten.index.Tensor", "self indices", index}, {"aten._unsafe_index.Tensor", "self indices", index},
-    {"aten.gather.default", "self dim index sparse_grad=False", gather}, {"aten.index_select.default", "self dim index", index_select},
+    {"aten.index.Tensor", "self indices", index},
+    {"aten._unsafe_index.Tensor", "self indices", index},
+    {"aten.gather.default", "self dim index sparse_grad=False", gather},
+    {"aten.index_select.default", "self dim index", index_select},
     {"aten.take.default", "self index", take_flat},
     {"aten.embedding.default", "weight indices padding_idx=-1 scale_grad_by_freq=False sparse=False", embedding},
     {"aten.embedding_dense_backward.default", "grad_output indices num_weights padding_idx scale_grad_by_freq", embedding_backward},

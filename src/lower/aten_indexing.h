@@ -10,7 +10,7 @@ Ints iota_dims(int64_t from, int64_t n);
 
 // x[i, :, j, ...] with integer index tensors.
 struct AdvancedIndex {
-  Nodes indices;       // broadcast to `extents`
+  Nodes indices;  // broadcast to `extents`
   Shape extents, result;
   Ints dims, index_dims;
 };

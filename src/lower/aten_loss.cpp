@@ -35,8 +35,14 @@ Nll nll_parts(Call& c, NodeId x, NodeId target, std::optional<NodeId> w, int64_t
   if (c.b.rank(target) + 1 != c.b.rank(x)) malformed("nll_loss: the target's dimensions do not fit");
   p.kept = c.compare(Fn::Ne, target, c.num(ignore, ti));
   p.safe = c.where(p.kept, target, c.num(0, ti));
-  const NodeId one = w ? c.b.take(*w, {p.safe}, {-1}, [&] { Ints d; for (int64_t k = 0; k < c.b.rank(target); ++k) d.push_back(k); return d; }(), c.shape(target),
-                                  ir::IndexMode::Strict)
+  const NodeId one = w ? c.b.take(
+                             *w, {p.safe}, {-1},
+                             [&] {
+                               Ints d;
+                               for (int64_t k = 0; k < c.b.rank(target); ++k) d.push_back(k);
+                               return d;
+                             }(),
+                             c.shape(target), ir::IndexMode::Strict)
                        : c.b.constant(Literal::integer(1), t, c.shape(target));
   p.weight = c.where(p.kept, c.to(one, t), c.num(0, t));
   return p;
@@ -219,10 +225,13 @@ const OpRow kRows[] = {
     {"aten.nll_loss.default", "self target weight=None reduction=1 ignore_index=-100", nll_forward, Fn::Add},
     {"aten.nll_loss_nd.default", "self target weight=None reduction=1 ignore_index=-100", nll_forward, Fn::Add},
     {"aten.nll_loss2d.default", "self target weight=None reduction=1 ignore_index=-100", nll_forward, Fn::Add},
-    {"aten.nll_loss_backward.default", kNllBackward, nll_backward}, {"aten.nll_loss2d_backward.default", kNllBackward, nll_backward},
+    {"aten.nll_loss_backward.default", kNllBackward, nll_backward},
+    {"aten.nll_loss2d_backward.default", kNllBackward, nll_backward},
     {"aten.cross_entropy_loss.default", "self target weight=None reduction=1 ignore_index=-100 label_smoothing=0.0", cross_entropy},
-    {"aten.mse_loss.default", "self target reduction=1", mse}, {"aten.mse_loss_backward.default", "grad_output self target reduction", mse_backward},
-    {"aten.l1_loss.default", "self target reduction=1", l1}, {"aten.l1_loss_backward.default", "grad_output self target reduction", l1_backward},
+    {"aten.mse_loss.default", "self target reduction=1", mse},
+    {"aten.mse_loss_backward.default", "grad_output self target reduction", mse_backward},
+    {"aten.l1_loss.default", "self target reduction=1", l1},
+    {"aten.l1_loss_backward.default", "grad_output self target reduction", l1_backward},
     {"aten.smooth_l1_loss.default", "self target reduction=1 beta=1.0", smooth_l1},
     {"aten.smooth_l1_loss_backward.default", "grad_output self target reduction beta", smooth_l1_backward},
     {"aten.huber_loss.default", "self target reduction=1 delta=1.0", huber},
@@ -230,7 +239,8 @@ const OpRow kRows[] = {
     {"aten.binary_cross_entropy.default", "self target weight=None reduction=1", bce},
     {"aten.binary_cross_entropy_backward.default", "grad_output self target weight=None reduction=1", bce_backward},
     {"aten.binary_cross_entropy_with_logits.default", "self target weight=None pos_weight=None reduction=1", bce_with_logits},
-    {"aten.kl_div.default", "self target reduction=1 log_target=False", kl_div}, {"aten.soft_margin_loss.default", "self target reduction=1", soft_margin},
+    {"aten.kl_div.default", "self target reduction=1 log_target=False", kl_div},
+    {"aten.soft_margin_loss.default", "self target reduction=1", soft_margin},
 };
 
 }  // namespace

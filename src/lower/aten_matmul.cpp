@@ -77,7 +77,7 @@ NodeId matmul_of(Call& c, NodeId x, NodeId y) {
     wide.insert(wide.end(), s.end() - 2, s.end());
     return c.expand(v, wide);
   };
-  if (rx == 2) {  // [m, k] x [.., k, n]: m is free, no need to copy
+  if (rx == 2) {                                          // [m, k] x [.., k, n]: m is free, no need to copy
     const NodeId r = c.b.contract(x, y, {}, {1, ky}, t);  // [m, .., n]
     Ints perm;
     for (int64_t d = 1; d < ry - 1; ++d) perm.push_back(d);
@@ -186,8 +186,10 @@ Value einsum(Call& c) {
     Ints dims;
     std::string rest;
     for (size_t d = 0; d < s.size(); ++d)
-      if (keep(s[d])) rest += s[d];
-      else dims.push_back(static_cast<int64_t>(d));
+      if (keep(s[d]))
+        rest += s[d];
+      else
+        dims.push_back(static_cast<int64_t>(d));
     if (!dims.empty()) x = c.sum(x, dims, false);
     s = rest;
   };
@@ -235,7 +237,8 @@ NodeId group_of(Call& c, NodeId offs, int64_t n) {  // [g, n] bool: offs[g-1] <=
   const NodeId i = c.b.iota(DType::I64, s, 1);
   const NodeId end = c.to(offs, DType::I64);
   const NodeId start = c.b.pad(c.b.slice_dim(end, 0, 0, groups - 1), c.num(0, DType::I64), {1}, {0}, {0});
-  return c.map(Fn::And, {c.compare(Fn::Ge, i, c.expand(c.unsqueeze(start, 1), s)), c.compare(Fn::Lt, i, c.expand(c.unsqueeze(end, 1), s))}, DType::Bool);
+  return c.map(Fn::And, {c.compare(Fn::Ge, i, c.expand(c.unsqueeze(start, 1), s)), c.compare(Fn::Lt, i, c.expand(c.unsqueeze(end, 1), s))},
+               DType::Bool);
 }
 Value grouped_mm(Call& c) {
   const NodeId x = c.t(0), w = c.t(1);
@@ -249,17 +252,17 @@ Value grouped_mm(Call& c) {
   } else if (rx == 2 && rw == 3) {
     const int64_t m = c.shape(x)[0];
     if (c.shape(c.t(2)) != Shape{c.shape(w)[0]} || c.shape(x)[1] != c.shape(w)[1]) malformed("a grouped product of sizes that do not fit");
-    const NodeId group = group_of(c, c.t(2), m);                                     // [g, m]
+    const NodeId group = group_of(c, c.t(2), m);                                        // [g, m]
     const NodeId cut = c.where(c.unsqueeze(group, 2), c.unsqueeze(x, 0), c.num(0, t));  // [g, m, k]
-    y = c.b.contract(cut, w, {}, {0, 0, 2, 1}, t);                                   // sum over g and k: [m, n]
-    const NodeId filled = c.unsqueeze(c.b.reduce(Fn::Or, group, {0}), 1);            // rows of no group are left as they were
+    y = c.b.contract(cut, w, {}, {0, 0, 2, 1}, t);                                      // sum over g and k: [m, n]
+    const NodeId filled = c.unsqueeze(c.b.reduce(Fn::Or, group, {0}), 1);               // rows of no group are left as they were
     y = c.where(filled, y, c.b.uninit(t, c.shape(y)));
   } else if (rx == 2 && rw == 2) {
     const int64_t k = c.shape(x)[1];
     if (c.shape(w)[0] != k) malformed("a grouped product of sizes that do not fit");
-    const NodeId group = group_of(c, c.t(2), k);                                     // [g, k]
+    const NodeId group = group_of(c, c.t(2), k);                                        // [g, k]
     const NodeId cut = c.where(c.unsqueeze(group, 1), c.unsqueeze(x, 0), c.num(0, t));  // [g, m, k]
-    y = c.b.contract(cut, w, {}, {2, 0}, t);                                         // [g, m, n]
+    y = c.b.contract(cut, w, {}, {2, 0}, t);                                            // [g, m, n]
   } else {
     unsupported("a grouped product of this form");
   }
@@ -267,13 +270,22 @@ Value grouped_mm(Call& c) {
 }
 
 const OpRow kRows[] = {
-    {"aten.mm.default", "self mat2", mm}, {"aten.bmm.default", "self mat2", bmm}, {"aten.mm.dtype", "self mat2 out_dtype", bmm_dtype},
+    {"aten.mm.default", "self mat2", mm},
+    {"aten.bmm.default", "self mat2", bmm},
+    {"aten.mm.dtype", "self mat2 out_dtype", bmm_dtype},
     {"aten.bmm.dtype", "self mat2 out_dtype", bmm_dtype},
-    {"aten.addmm.default", "self mat1 mat2 beta=1 alpha=1", addmm}, {"aten.baddbmm.default", "self batch1 batch2 beta=1 alpha=1", baddbmm},
-    {"aten.addbmm.default", "self batch1 batch2 beta=1 alpha=1", addbmm}, {"aten.mv.default", "self vec", mv},
-    {"aten.addmv.default", "self mat vec beta=1 alpha=1", addmv}, {"aten.dot.default", "self tensor", dot}, {"aten.vdot.default", "self other", dot},
-    {"aten.outer.default", "self vec2", outer}, {"aten.ger.default", "self vec2", outer}, {"aten.addr.default", "self vec1 vec2 beta=1 alpha=1", addr},
-    {"aten.matmul.default", "self other", matmul}, {"aten.linear.default", "input weight bias=None", linear},
+    {"aten.addmm.default", "self mat1 mat2 beta=1 alpha=1", addmm},
+    {"aten.baddbmm.default", "self batch1 batch2 beta=1 alpha=1", baddbmm},
+    {"aten.addbmm.default", "self batch1 batch2 beta=1 alpha=1", addbmm},
+    {"aten.mv.default", "self vec", mv},
+    {"aten.addmv.default", "self mat vec beta=1 alpha=1", addmv},
+    {"aten.dot.default", "self tensor", dot},
+    {"aten.vdot.default", "self other", dot},
+    {"aten.outer.default", "self vec2", outer},
+    {"aten.ger.default", "self vec2", outer},
+    {"aten.addr.default", "self vec1 vec2 beta=1 alpha=1", addr},
+    {"aten.matmul.default", "self other", matmul},
+    {"aten.linear.default", "input weight bias=None", linear},
     {"aten.linear_backward.default", "self grad_output weight output_mask", linear_backward},
     {"aten.einsum.default", "equation tensors path=None", einsum},
     {"aten._grouped_mm.default", "self mat2 offs=None bias=None out_dtype=None", grouped_mm},

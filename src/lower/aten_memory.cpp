@@ -55,7 +55,8 @@ NodeId Memory::read(TensorId id) {
 void Memory::write(TensorId id, NodeId contents) {
   Tensor& t = tensors_[id];
   Storage& s = storages_[t.storage];
-  if (b_.shape(contents) != b_.shape(t.node) || b_.dtype(contents) != b_.dtype(t.node)) malformed("a write changes the shape or the type of a tensor");
+  if (b_.shape(contents) != b_.shape(t.node) || b_.dtype(contents) != b_.dtype(t.node))
+    malformed("a write changes the shape or the type of a tensor");
   if (!s.lost.empty() && !t.path.empty()) inherited(s.lost);
   const NodeId base = t.path.empty() ? contents : update(t.path, 0, s.node, contents);
   s.node = base;
@@ -128,8 +129,7 @@ NodeId replace_slice(ir::Builder& b, NodeId x, NodeId part, const std::vector<in
   if (!strided) {
     // From the innermost region outwards: the pieces of dimension d before and after the part, within the region of the dimensions < d.
     std::vector<NodeId> region{x};  // region[d]: x cut to [start, stop) in dimensions < d
-    for (size_t d = 0; d < shape.size(); ++d)
-      region.push_back(b.slice_dim(region.back(), static_cast<int64_t>(d), start[d], stop[d]));
+    for (size_t d = 0; d < shape.size(); ++d) region.push_back(b.slice_dim(region.back(), static_cast<int64_t>(d), start[d], stop[d]));
     for (size_t d = shape.size(); d-- > 0;) {
       std::vector<NodeId> pieces;
       const auto dim = static_cast<int64_t>(d);

@@ -48,15 +48,15 @@ class Memory {
  public:
   explicit Memory(ir::Builder& builder) : b_(builder) {}
 
-  TensorId fresh(ir::NodeId contents);                    // a tensor with memory of its own
-  TensorId view(TensorId of, std::vector<ViewStep> steps);  // shares memory with `of`
-  TensorId maybe_view(TensorId of, ir::NodeId contents);  // shares memory or not: we cannot tell
+  TensorId fresh(ir::NodeId contents);                                      // a tensor with memory of its own
+  TensorId view(TensorId of, std::vector<ViewStep> steps);                  // shares memory with `of`
+  TensorId maybe_view(TensorId of, ir::NodeId contents);                    // shares memory or not: we cannot tell
   void become(TensorId t, TensorId view) { tensors_[t] = tensors_[view]; }  // t is this view from now on: t_, squeeze_ ...
-  ir::NodeId read(TensorId t);                            // throws Unsupported if the contents are not known
+  ir::NodeId read(TensorId t);                                              // throws Unsupported if the contents are not known
   const ir::Shape& shape(TensorId t) const { return b_.shape(tensors_[t].node); }
   ir::DType dtype(TensorId t) const { return b_.dtype(tensors_[t].node); }
-  void write(TensorId t, ir::NodeId contents);            // shape and dtype are those of t
-  void lose(TensorId t, const std::string& reason);       // from now on nobody knows what is in t's memory
+  void write(TensorId t, ir::NodeId contents);       // shape and dtype are those of t
+  void lose(TensorId t, const std::string& reason);  // from now on nobody knows what is in t's memory
 
   // The state of the storage behind t.
   uint32_t storage(TensorId t) const { return tensors_[t].storage; }
@@ -66,8 +66,8 @@ class Memory {
   struct Storage {
     ir::NodeId node = ir::kNoNode;
     uint32_t version = 0;
-    uint32_t group = 0;        // storages of one group may share memory
-    std::string lost;          // not empty: the contents are unknown, and why
+    uint32_t group = 0;  // storages of one group may share memory
+    std::string lost;    // not empty: the contents are unknown, and why
   };
   struct Tensor {
     uint32_t storage = 0;

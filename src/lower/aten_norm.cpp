@@ -138,7 +138,7 @@ Value group_norm_plain(Call& c) {
   int64_t rest = 1;
   for (size_t d = 2; d < s.size(); ++d) rest *= s[d];
   const Value r = c.l.call("aten.native_group_norm.default", {c.args[0], c.args[2], c.args[3], Value::integer(s[0]), Value::integer(s[1]),
-                                                               Value::integer(rest), c.args[1], c.args[4]});
+                                                              Value::integer(rest), c.args[1], c.args[4]});
   return r.items[0];
 }
 // native_group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask)
@@ -188,8 +188,8 @@ struct Batch {
   NodeId out, save_mean, save_rstd, running_mean, running_var;
   bool running = false;
 };
-Batch batch_norm_of(Call& c, NodeId x, std::optional<NodeId> w, std::optional<NodeId> bias, std::optional<NodeId> rm, std::optional<NodeId> rv, bool training,
-                    const Literal& momentum, const Literal& eps) {
+Batch batch_norm_of(Call& c, NodeId x, std::optional<NodeId> w, std::optional<NodeId> bias, std::optional<NodeId> rm,
+                    std::optional<NodeId> rv, bool training, const Literal& momentum, const Literal& eps) {
   const Channels ch = channels_of(c, x);
   const DType t = c.b.dtype(x);
   const auto column = [&](NodeId v) { return c.b.reshape(c.to(v, t), ch.column); };
@@ -234,7 +234,8 @@ Value batch_norm_functional(Call& c) {
   const NodeId x = c.t(0);
   const NodeId rm = c.t(3), rv = c.t(4);
   const Batch r = batch_norm_of(c, x, c.opt(1), c.opt(2), rm, rv, c.flag(5), c.lit(6), c.lit(7));
-  return c.outs({r.out, typed(c, 1, r.save_mean, c.b.dtype(x)), typed(c, 2, r.save_rstd, c.b.dtype(x)), r.running ? r.running_mean : rm, r.running ? r.running_var : rv});
+  return c.outs({r.out, typed(c, 1, r.save_mean, c.b.dtype(x)), typed(c, 2, r.save_rstd, c.b.dtype(x)), r.running ? r.running_mean : rm,
+                 r.running ? r.running_var : rv});
 }
 Value batch_norm_no_training(Call& c) {  // input weight bias running_mean running_var momentum eps
   const Batch r = batch_norm_of(c, c.t(0), c.opt(1), c.opt(2), c.opt(3), c.opt(4), false, c.lit(5), c.lit(6));
@@ -328,15 +329,19 @@ const OpRow kRows[] = {
     {"aten.native_group_norm.default", "input weight bias N C HxW group eps", group_norm},
     {"aten.group_norm.default", "input num_groups weight=None bias=None eps=1e-05 cudnn_enabled=True", group_norm_plain},
     {"aten.native_group_norm_backward.default", "grad_out input mean rstd weight N C HxW group output_mask", group_norm_backward},
-    {"aten.native_batch_norm.default", kBatchNorm, batch_norm}, {"aten._native_batch_norm_legit.default", kBatchNorm, batch_norm},
+    {"aten.native_batch_norm.default", kBatchNorm, batch_norm},
+    {"aten._native_batch_norm_legit.default", kBatchNorm, batch_norm},
     {"aten._native_batch_norm_legit_functional.default", kBatchNorm, batch_norm_functional},
-    {"aten._native_batch_norm_legit_no_training.default", "input weight bias running_mean running_var momentum eps", batch_norm_no_training},
+    {"aten._native_batch_norm_legit_no_training.default", "input weight bias running_mean running_var momentum eps",
+     batch_norm_no_training},
     {"aten._native_batch_norm_legit.no_stats", "input weight bias training momentum eps", batch_norm_no_stats},
-    {"aten.native_batch_norm_backward.default", "grad_out input weight running_mean running_var save_mean save_invstd train eps output_mask", batch_norm_backward},
-    {"aten.batch_norm_backward.default",
-     "grad_out input weight running_mean running_var save_mean save_var update eps output_mask reserve", batch_norm_backward},
+    {"aten.native_batch_norm_backward.default",
+     "grad_out input weight running_mean running_var save_mean save_invstd train eps output_mask", batch_norm_backward},
+    {"aten.batch_norm_backward.default", "grad_out input weight running_mean running_var save_mean save_var update eps output_mask reserve",
+     batch_norm_backward},
     {"aten._batch_norm_with_update.default", "input weight bias running_mean! running_var! momentum eps", batch_norm_update},
-    {"aten._batch_norm_with_update_functional.default", "input weight bias running_mean running_var momentum eps", batch_norm_update, Fn::Add},
+    {"aten._batch_norm_with_update_functional.default", "input weight bias running_mean running_var momentum eps", batch_norm_update,
+     Fn::Add},
     {"aten.batch_norm.default", "input weight bias running_mean running_var training momentum eps cudnn_enabled", batch_norm_plain},
     {"aten.instance_norm.default", "input weight bias running_mean running_var use_input_stats momentum eps cudnn_enabled", instance_norm},
     {"shardproof.stats_like.default", "stats input normalized_shape", stats_like},

@@ -111,12 +111,17 @@ Value fused_sgd(Call& c, bool writes) {
   return Value::list(std::move(lists));
 }
 template <bool kDecoupled, bool kWrites>
-Value adam_op(Call& c) { return fused_adam(c, kDecoupled, kWrites); }
+Value adam_op(Call& c) {
+  return fused_adam(c, kDecoupled, kWrites);
+}
 template <bool kWrites>
-Value sgd_op(Call& c) { return fused_sgd(c, kWrites); }
+Value sgd_op(Call& c) {
+  return fused_sgd(c, kWrites);
+}
 
 constexpr const char* kAdam =
-    "self grads exp_avgs exp_avg_sqs max_exp_avg_sqs state_steps lr beta1 beta2 weight_decay eps amsgrad maximize grad_scale=None found_inf=None";
+    "self grads exp_avgs exp_avg_sqs max_exp_avg_sqs state_steps lr beta1 beta2 weight_decay eps amsgrad maximize grad_scale=None "
+    "found_inf=None";
 constexpr const char* kSgd =
     "self grads momentum_buffer_list weight_decay momentum lr dampening nesterov maximize is_first_step grad_scale=None found_inf=None";
 const OpRow kRows[] = {
@@ -124,8 +129,8 @@ const OpRow kRows[] = {
     {"aten._fused_adam_.default", kAdam, adam_op<false, true>}, {"aten._fused_adam_.tensor_lr", kAdam, adam_op<false, true>},
     {"aten._fused_adamw.default", kAdam, adam_op<true, false>}, {"aten._fused_adamw.tensor_lr", kAdam, adam_op<true, false>},
     {"aten._fused_adamw_.default", kAdam, adam_op<true, true>}, {"aten._fused_adamw_.tensor_lr", kAdam, adam_op<true, true>},
-    {"aten._fused_sgd.default", kSgd, sgd_op<false>}, {"aten._fused_sgd.tensor_lr", kSgd, sgd_op<false>},
-    {"aten._fused_sgd_.default", kSgd, sgd_op<true>}, {"aten._fused_sgd_.tensor_lr", kSgd, sgd_op<true>},
+    {"aten._fused_sgd.default", kSgd, sgd_op<false>},           {"aten._fused_sgd.tensor_lr", kSgd, sgd_op<false>},
+    {"aten._fused_sgd_.default", kSgd, sgd_op<true>},           {"aten._fused_sgd_.tensor_lr", kSgd, sgd_op<true>},
 };
 
 }  // namespace

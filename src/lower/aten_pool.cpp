@@ -33,7 +33,8 @@ Pool pool_of(Call& c, NodeId x, int64_t n, size_t kernel_at, bool ceil_mode) {
   for (int64_t k = 0; k < n; ++k) p.dims.push_back(c.b.rank(x) - n + k);
   if (ceil_mode)
     for (int64_t k = 0; k < n; ++k)
-      if (p.stride[at(k)] && (c.shape(x)[at(p.dims[at(k)])] + 2 * p.padding[at(k)] - p.kernel[at(k)]) % p.stride[at(k)]) unsupported("pooling with ceil_mode");
+      if (p.stride[at(k)] && (c.shape(x)[at(p.dims[at(k)])] + 2 * p.padding[at(k)] - p.kernel[at(k)]) % p.stride[at(k)])
+        unsupported("pooling with ceil_mode");
   return p;
 }
 NodeId windows(Call& c, const Pool& p, NodeId x, NodeId fill) {
@@ -248,7 +249,8 @@ Value upsample_nearest(Call& c) {
     for (int64_t k = 0; k < n; ++k) {
       const Value& f = c.args[2].items[at(k)];
       if (!f.number() || r < n) unsupported("upsampling by a scale");
-      const double size = std::floor(static_cast<double>(c.shape(x)[at(r - n + k)]) * (f.is(Value::Kind::Float) ? f.d : static_cast<double>(f.i)));
+      const double size =
+          std::floor(static_cast<double>(c.shape(x)[at(r - n + k)]) * (f.is(Value::Kind::Float) ? f.d : static_cast<double>(f.i)));
       if (!(size >= 0 && size < 1e9)) malformed("upsampling to this size");
       sizes.push_back(static_cast<int64_t>(size));
     }
@@ -271,27 +273,37 @@ constexpr const char* kAvgBackward = "grad_output self kernel_size stride paddin
 constexpr const char* kMax = "self kernel_size stride=[] padding=0 dilation=1 ceil_mode=False";
 constexpr const char* kMaxBackward = "grad_output self kernel_size stride padding dilation ceil_mode indices";
 const OpRow kRows[] = {
-    {"aten.max_pool1d.default", kMax, max_pool}, {"aten.max_pool2d.default", kMax, max_pool}, {"aten.max_pool3d.default", kMax, max_pool},
-    {"aten.max_pool2d_with_indices.default", kMax, max_pool, Fn::Max}, {"aten.max_pool3d_with_indices.default", kMax, max_pool, Fn::Max},
+    {"aten.max_pool1d.default", kMax, max_pool},
+    {"aten.max_pool2d.default", kMax, max_pool},
+    {"aten.max_pool3d.default", kMax, max_pool},
+    {"aten.max_pool2d_with_indices.default", kMax, max_pool, Fn::Max},
+    {"aten.max_pool3d_with_indices.default", kMax, max_pool, Fn::Max},
     {"aten.max_pool2d_with_indices_backward.default", kMaxBackward, max_pool_backward},
     {"aten.max_pool3d_with_indices_backward.default", kMaxBackward, max_pool_backward},
     {"aten.avg_pool1d.default", "self kernel_size stride=[] padding=0 ceil_mode=False count_include_pad=True", avg_pool},
-    {"aten.avg_pool2d.default", "self kernel_size stride=[] padding=0 ceil_mode=False count_include_pad=True divisor_override=None", avg_pool},
-    {"aten.avg_pool3d.default", "self kernel_size stride=[] padding=0 ceil_mode=False count_include_pad=True divisor_override=None", avg_pool},
-    {"aten.adaptive_avg_pool1d.default", "self output_size", adaptive_avg_pool}, {"aten.adaptive_avg_pool2d.default", "self output_size", adaptive_avg_pool},
-    {"aten._adaptive_avg_pool2d.default", "self output_size", adaptive_avg_pool}, {"aten._adaptive_avg_pool3d.default", "self output_size", adaptive_avg_pool},
+    {"aten.avg_pool2d.default", "self kernel_size stride=[] padding=0 ceil_mode=False count_include_pad=True divisor_override=None",
+     avg_pool},
+    {"aten.avg_pool3d.default", "self kernel_size stride=[] padding=0 ceil_mode=False count_include_pad=True divisor_override=None",
+     avg_pool},
+    {"aten.adaptive_avg_pool1d.default", "self output_size", adaptive_avg_pool},
+    {"aten.adaptive_avg_pool2d.default", "self output_size", adaptive_avg_pool},
+    {"aten._adaptive_avg_pool2d.default", "self output_size", adaptive_avg_pool},
+    {"aten._adaptive_avg_pool3d.default", "self output_size", adaptive_avg_pool},
     {"aten.adaptive_avg_pool3d.default", "self output_size", adaptive_avg_pool},
     {"aten._adaptive_avg_pool2d_backward.default", "grad_output self", adaptive_avg_pool_backward},
     {"aten._adaptive_avg_pool3d_backward.default", "grad_output self", adaptive_avg_pool_backward},
-    {"aten.avg_pool2d_backward.default", kAvgBackward, avg_pool_backward}, {"aten.avg_pool3d_backward.default", kAvgBackward, avg_pool_backward},
+    {"aten.avg_pool2d_backward.default", kAvgBackward, avg_pool_backward},
+    {"aten.avg_pool3d_backward.default", kAvgBackward, avg_pool_backward},
     {"aten.upsample_nearest3d.default", "self output_size scales_d=None scales_h=None scales_w=None", upsample_nearest},
     {"aten._upsample_nearest_exact1d.default", "self output_size scales=None", upsample_nearest},
     {"aten._upsample_nearest_exact2d.default", "self output_size scales_h=None scales_w=None", upsample_nearest},
     {"aten.upsample_nearest1d.vec", "input output_size scale_factors", upsample_nearest},
     {"aten.upsample_nearest3d.vec", "input output_size scale_factors", upsample_nearest},
     {"aten.upsample_nearest1d_backward.default", "grad_output output_size input_size scales=None", upsample_nearest_backward},
-    {"aten.upsample_nearest2d_backward.default", "grad_output output_size input_size scales_h=None scales_w=None", upsample_nearest_backward},
-    {"aten.upsample_nearest3d_backward.default", "grad_output output_size input_size scales_d=None scales_h=None scales_w=None", upsample_nearest_backward},
+    {"aten.upsample_nearest2d_backward.default", "grad_output output_size input_size scales_h=None scales_w=None",
+     upsample_nearest_backward},
+    {"aten.upsample_nearest3d_backward.default", "grad_output output_size input_size scales_d=None scales_h=None scales_w=None",
+     upsample_nearest_backward},
     {"aten.upsample_nearest1d.default", "self output_size scales=None", upsample_nearest},
     {"aten.upsample_nearest2d.default", "self output_size scales_h=None scales_w=None", upsample_nearest},
     {"aten.upsample_nearest2d.vec", "input output_size scale_factors", upsample_nearest},

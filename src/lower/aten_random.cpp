@@ -92,15 +92,22 @@ Value inductor_random(Call& c) {  // size, seed, mode
 }
 
 const OpRow kRows[] = {
-    {"aten.native_dropout.default", "input p train", native_dropout}, {"aten.native_dropout_backward.default", "grad_output mask scale", native_dropout_backward},
-    {"aten.dropout.default", "input p train", dropout}, {"aten.rand.default", "size &factory", rand}, {"aten.randn.default", "size &factory", randn},
-    {"aten.rand_like.default", "self &factory memory_format=None", rand_like}, {"aten.randn_like.default", "self &factory memory_format=None", randn_like},
-    {"aten.randint.default", "high size &factory", randint}, {"aten.randint.low", "low high size &factory", randint_low},
+    {"aten.native_dropout.default", "input p train", native_dropout},
+    {"aten.native_dropout_backward.default", "grad_output mask scale", native_dropout_backward},
+    {"aten.dropout.default", "input p train", dropout},
+    {"aten.rand.default", "size &factory", rand},
+    {"aten.randn.default", "size &factory", randn},
+    {"aten.rand_like.default", "self &factory memory_format=None", rand_like},
+    {"aten.randn_like.default", "self &factory memory_format=None", randn_like},
+    {"aten.randint.default", "high size &factory", randint},
+    {"aten.randint.low", "low high size &factory", randint_low},
     {"aten.randint_like.default", "self high &factory memory_format=None", randint_like},
     {"aten.randint_like.low_dtype", "self low high &factory memory_format=None", randint_like},
-    {"aten.bernoulli.default", "self generator=None", bernoulli}, {"aten.bernoulli.p", "self p generator=None", bernoulli_p},
+    {"aten.bernoulli.default", "self generator=None", bernoulli},
+    {"aten.bernoulli.p", "self p generator=None", bernoulli_p},
     {"aten.bernoulli.float", "self p=0.5 generator=None", bernoulli_p},
-    {"aten.uniform.default", "self from=0.0 to=1.0 generator=None", uniform}, {"aten.normal_functional.default", "self mean=0.0 std=1.0 generator=None", normal},
+    {"aten.uniform.default", "self from=0.0 to=1.0 generator=None", uniform},
+    {"aten.normal_functional.default", "self mean=0.0 std=1.0 generator=None", normal},
     {"aten.normal.default", "self mean=0.0 std=1.0 generator=None", normal},
     {"prims.inductor_random.default", "size seed mode", inductor_random},
 };

@@ -66,7 +66,11 @@ Value extreme(Call& c) {  // amax, amin: self, dim, keepdim
 }
 Value extreme_all(Call& c) {  // max.default
   const NodeId x = c.t(0);
-  const Ints all = [&] { Ints d; for (int64_t k = 0; k < c.b.rank(x); ++k) d.push_back(k); return d; }();
+  const Ints all = [&] {
+    Ints d;
+    for (int64_t k = 0; k < c.b.rank(x); ++k) d.push_back(k);
+    return d;
+  }();
   not_empty(c, x, all);
   return c.out(c.b.reduce(on_bools(c.row.tag, c.b.dtype(x)), x, all, false));
 }
@@ -97,12 +101,17 @@ Value aminmax(Call& c) {
   const NodeId x = c.t(0);
   const Ints dims = c.dims(1, c.b.rank(x));
   not_empty(c, x, dims);
-  return c.outs({c.b.reduce(on_bools(Fn::Min, c.b.dtype(x)), x, dims, c.flag(2)), c.b.reduce(on_bools(Fn::Max, c.b.dtype(x)), x, dims, c.flag(2))});
+  return c.outs(
+      {c.b.reduce(on_bools(Fn::Min, c.b.dtype(x)), x, dims, c.flag(2)), c.b.reduce(on_bools(Fn::Max, c.b.dtype(x)), x, dims, c.flag(2))});
 }
 Value any_all(Call& c) {  // self, dim, keepdim
   const NodeId x = c.t(0);
   const bool keep = c.args.size() > 2 && c.flag(2);
-  const Ints dims = c.args.size() > 1 ? c.dims(1, c.b.rank(x)) : [&] { Ints d; for (int64_t k = 0; k < c.b.rank(x); ++k) d.push_back(k); return d; }();
+  const Ints dims = c.args.size() > 1 ? c.dims(1, c.b.rank(x)) : [&] {
+    Ints d;
+    for (int64_t k = 0; k < c.b.rank(x); ++k) d.push_back(k);
+    return d;
+  }();
   NodeId y = c.b.reduce(c.row.tag, c.to(x, DType::Bool), dims, keep);
   if (c.b.dtype(x) == DType::U8) y = c.to(y, DType::U8);  // the one type for which PyTorch does not answer bool
   return c.out(y);
@@ -220,35 +229,57 @@ Value histc(Call& c) {
 }
 
 const OpRow kRows[] = {
-    {"aten.sum.default", "self dtype=None", sum_all}, {"aten.sum.dim_IntList", "self dim keepdim=False dtype=None", sum_dims},
+    {"aten.sum.default", "self dtype=None", sum_all},
+    {"aten.sum.dim_IntList", "self dim keepdim=False dtype=None", sum_dims},
     {"prims.sum.default", "inp dims output_dtype=None", [](Call& c) { return c.out(sum_of(c, c.t(0), c.dims(1, c.rank(0)), false, 2)); }},
-    {"aten.mean.default", "self dtype=None", mean_all}, {"aten.mean.dim", "self dim keepdim=False dtype=None", mean_dims},
-    {"aten.prod.default", "self dtype=None", prod_all}, {"aten.prod.dim_int", "self dim keepdim=False dtype=None", prod},
-    {"aten.amax.default", "self dim=[] keepdim=False", extreme, Fn::Max}, {"aten.amin.default", "self dim=[] keepdim=False", extreme, Fn::Min},
-    {"aten.max.default", "self", extreme_all, Fn::Max}, {"aten.min.default", "self", extreme_all, Fn::Min},
-    {"aten.max.dim", "self dim keepdim=False", extreme_dim, Fn::Max}, {"aten.min.dim", "self dim keepdim=False", extreme_dim, Fn::Min},
-    {"aten.argmax.default", "self dim=None keepdim=False", arg, Fn::Max}, {"aten.argmin.default", "self dim=None keepdim=False", arg, Fn::Min},
+    {"aten.mean.default", "self dtype=None", mean_all},
+    {"aten.mean.dim", "self dim keepdim=False dtype=None", mean_dims},
+    {"aten.prod.default", "self dtype=None", prod_all},
+    {"aten.prod.dim_int", "self dim keepdim=False dtype=None", prod},
+    {"aten.amax.default", "self dim=[] keepdim=False", extreme, Fn::Max},
+    {"aten.amin.default", "self dim=[] keepdim=False", extreme, Fn::Min},
+    {"aten.max.default", "self", extreme_all, Fn::Max},
+    {"aten.min.default", "self", extreme_all, Fn::Min},
+    {"aten.max.dim", "self dim keepdim=False", extreme_dim, Fn::Max},
+    {"aten.min.dim", "self dim keepdim=False", extreme_dim, Fn::Min},
+    {"aten.argmax.default", "self dim=None keepdim=False", arg, Fn::Max},
+    {"aten.argmin.default", "self dim=None keepdim=False", arg, Fn::Min},
     {"aten.aminmax.default", "self dim=None keepdim=False", aminmax},
-    {"aten.any.default", "self", any_all, Fn::Or}, {"aten.any.dim", "self dim keepdim=False", any_all, Fn::Or}, {"aten.any.dims", "self dim=None keepdim=False", any_all, Fn::Or},
-    {"aten.all.default", "self", any_all, Fn::And}, {"aten.all.dim", "self dim keepdim=False", any_all, Fn::And}, {"aten.all.dims", "self dim=None keepdim=False", any_all, Fn::And},
-    {"aten.count_nonzero.default", "self dim=None", count_nonzero}, {"aten.count_nonzero.dim_IntList", "self dim", count_nonzero},
-    {"aten.var.correction", "self dim=None correction=None keepdim=False", variance}, {"aten.std.correction", "self dim=None correction=None keepdim=False", variance, Fn::Sqrt},
-    {"aten.var.dim", "self dim unbiased=True keepdim=False", variance_unbiased}, {"aten.std.dim", "self dim unbiased=True keepdim=False", variance_unbiased, Fn::Sqrt},
-    {"aten.var.default", "self unbiased=True", variance_all}, {"aten.std.default", "self unbiased=True", variance_all, Fn::Sqrt},
+    {"aten.any.default", "self", any_all, Fn::Or},
+    {"aten.any.dim", "self dim keepdim=False", any_all, Fn::Or},
+    {"aten.any.dims", "self dim=None keepdim=False", any_all, Fn::Or},
+    {"aten.all.default", "self", any_all, Fn::And},
+    {"aten.all.dim", "self dim keepdim=False", any_all, Fn::And},
+    {"aten.all.dims", "self dim=None keepdim=False", any_all, Fn::And},
+    {"aten.count_nonzero.default", "self dim=None", count_nonzero},
+    {"aten.count_nonzero.dim_IntList", "self dim", count_nonzero},
+    {"aten.var.correction", "self dim=None correction=None keepdim=False", variance},
+    {"aten.std.correction", "self dim=None correction=None keepdim=False", variance, Fn::Sqrt},
+    {"aten.var.dim", "self dim unbiased=True keepdim=False", variance_unbiased},
+    {"aten.std.dim", "self dim unbiased=True keepdim=False", variance_unbiased, Fn::Sqrt},
+    {"aten.var.default", "self unbiased=True", variance_all},
+    {"aten.std.default", "self unbiased=True", variance_all, Fn::Sqrt},
     {"aten.var_mean.correction", "self dim=None correction=None keepdim=False", variance, Fn::None, Fn::Add},
     {"aten.std_mean.correction", "self dim=None correction=None keepdim=False", variance, Fn::Sqrt, Fn::Add},
     {"aten.var_mean.dim", "self dim unbiased=True keepdim=False", variance_unbiased, Fn::None, Fn::Add},
     {"aten.std_mean.dim", "self dim unbiased=True keepdim=False", variance_unbiased, Fn::Sqrt, Fn::Add},
-    {"aten.var_mean.default", "self unbiased=True", variance_all, Fn::None, Fn::Add}, {"aten.std_mean.default", "self unbiased=True", variance_all, Fn::Sqrt, Fn::Add},
+    {"aten.var_mean.default", "self unbiased=True", variance_all, Fn::None, Fn::Add},
+    {"aten.std_mean.default", "self unbiased=True", variance_all, Fn::Sqrt, Fn::Add},
     {"aten.linalg_vector_norm.default", "self ord=2 dim=None keepdim=False dtype=None", vector_norm},
     {"aten.norm.Scalar", "self p=2", norm_all},
     {"aten.norm.ScalarOpt_dim", "self p dim keepdim=False",
-     [](Call& c) { c.args.push_back({}); return vector_norm(c); }},
+     [](Call& c) {
+       c.args.push_back({});
+       return vector_norm(c);
+     }},
     {"aten.norm.ScalarOpt_dim_dtype", "self p dim keepdim dtype", vector_norm},
     {"aten.logsumexp.default", "self dim keepdim=False", logsumexp},
-    {"aten.cumsum.default", "self dim dtype=None", scan, Fn::Add}, {"aten.cumprod.default", "self dim dtype=None", scan, Fn::Mul},
-    {"aten.cummax.default", "self dim", scan_extreme, Fn::Max}, {"aten.cummin.default", "self dim", scan_extreme, Fn::Min},
-    {"aten.logcumsumexp.default", "self dim", logcumsumexp}, {"aten.histc.default", "self bins=100 min=0 max=0", histc},
+    {"aten.cumsum.default", "self dim dtype=None", scan, Fn::Add},
+    {"aten.cumprod.default", "self dim dtype=None", scan, Fn::Mul},
+    {"aten.cummax.default", "self dim", scan_extreme, Fn::Max},
+    {"aten.cummin.default", "self dim", scan_extreme, Fn::Min},
+    {"aten.logcumsumexp.default", "self dim", logcumsumexp},
+    {"aten.histc.default", "self bins=100 min=0 max=0", histc},
 };
 
 }  // namespace

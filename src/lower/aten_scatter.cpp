@@ -28,7 +28,8 @@ std::optional<NodeId> masked_put(Call& c, NodeId x) {
   }
   if (at_dim < 0) return std::nullopt;
   const Shape s = c.shape(x), sm = c.shape(mask);
-  if (at(at_dim) + sm.size() > s.size() || !std::equal(sm.begin(), sm.end(), s.begin() + at_dim)) malformed("the mask's shape does not fit");
+  if (at(at_dim) + sm.size() > s.size() || !std::equal(sm.begin(), sm.end(), s.begin() + at_dim))
+    malformed("the mask's shape does not fit");
   NodeId v = c.to(c.t(2), c.b.dtype(x));
   // Values have shape [before.., masked elements, after..] up to broadcasting; only a single value along `masked elements` is a `where`.
   const int64_t after = static_cast<int64_t>(s.size()) - at_dim - static_cast<int64_t>(sm.size());
@@ -81,7 +82,8 @@ NodeId scatter_along(Call& c, NodeId x, int64_t d, NodeId index, NodeId updates,
     Ints start(s.size(), 0), stop(si), step(s.size(), 1);
     stop[at(d)] = s[at(d)];
     const NodeId corner = c.b.slice(x, start, stop, step);
-    return replace_slice(c.b, x, c.b.scatter(corner, updates, {index}, a.dims, a.index_dims, fn, set, ir::IndexMode::Strict), start, stop, step);
+    return replace_slice(c.b, x, c.b.scatter(corner, updates, {index}, a.dims, a.index_dims, fn, set, ir::IndexMode::Strict), start, stop,
+                         step);
   }
   return c.b.scatter(x, updates, {index}, a.dims, a.index_dims, fn, set, ir::IndexMode::Strict);
 }
@@ -114,7 +116,9 @@ Value scatter_reduce(Call& c) {  // self dim index src reduce include_self
   NodeId base = x;
   if (!c.flag(5)) {  // the old value counts only where nothing is written
     if (!ir::is_float(t) && (fn == Fn::Max || fn == Fn::Min)) unsupported("scatter_reduce of integers without the old value");
-    const NodeId neutral = fn == Fn::Add ? c.num(0, t) : fn == Fn::Mul ? c.num(1, t) : c.lit(Literal::real(fn == Fn::Max ? -INFINITY : INFINITY), t);
+    const NodeId neutral = fn == Fn::Add   ? c.num(0, t)
+                           : fn == Fn::Mul ? c.num(1, t)
+                                           : c.lit(Literal::real(fn == Fn::Max ? -INFINITY : INFINITY), t);
     base = scatter_along(c, x, d, index, neutral, Fn::Add, true);
   }
   NodeId y = scatter_along(c, base, d, index, src, fn, false);
@@ -127,8 +131,7 @@ Value scatter_reduce(Call& c) {  // self dim index src reduce include_self
   return c.out(y);
 }
 // Index is a vector of positions in dimension d; src has x's shape with the vector's size there.
-NodeId by_slices(Call& c, NodeId x, int64_t d, NodeId index, NodeId src, Fn fn, bool set,
-                 ir::IndexMode mode = ir::IndexMode::Strict) {
+NodeId by_slices(Call& c, NodeId x, int64_t d, NodeId index, NodeId src, Fn fn, bool set, ir::IndexMode mode = ir::IndexMode::Strict) {
   const int64_t r = c.b.rank(x);
   if (c.b.rank(index) == 0) index = c.b.reshape(index, {1});
   Shape s = c.shape(x);
@@ -158,7 +161,8 @@ Value put(Call& c) {  // self index source accumulate: into the flat tensor
   const NodeId x = c.t(0), i = c.t(1);
   const Shape s = c.shape(x);
   const NodeId flat = c.b.reshape(x, {ir::num_elements(s)});
-  const NodeId y = c.b.scatter(flat, c.b.reshape(c.to(c.t(2), c.b.dtype(x)), c.shape(i)), {i}, {-1}, iota_dims(0, c.b.rank(i)), Fn::Add, !c.flag(3), ir::IndexMode::Wrap);
+  const NodeId y = c.b.scatter(flat, c.b.reshape(c.to(c.t(2), c.b.dtype(x)), c.shape(i)), {i}, {-1}, iota_dims(0, c.b.rank(i)), Fn::Add,
+                               !c.flag(3), ir::IndexMode::Wrap);
   return c.out(c.b.reshape(y, s));
 }
 
@@ -166,12 +170,16 @@ const OpRow kRows[] = {
     {"aten.index_put.default", "self indices values accumulate=False", index_put},
     {"aten._unsafe_index_put.default", "self indices values accumulate=False", index_put},
     {"aten._index_put_impl.default", "self indices values accumulate=False unsafe=False", index_put},
-    {"aten.scatter.src", "self dim index src", scatter}, {"aten.scatter.value", "self dim index value", scatter},
-    {"aten.scatter.reduce", "self dim index src reduce", scatter}, {"aten.scatter.value_reduce", "self dim index value reduce", scatter},
+    {"aten.scatter.src", "self dim index src", scatter},
+    {"aten.scatter.value", "self dim index value", scatter},
+    {"aten.scatter.reduce", "self dim index src reduce", scatter},
+    {"aten.scatter.value_reduce", "self dim index value reduce", scatter},
     {"aten.scatter_add.default", "self dim index src", scatter, Fn::Add},
     {"aten.scatter_reduce.two", "self dim index src reduce include_self=True", scatter_reduce},
-    {"aten.index_add.default", "self dim index source alpha=1", index_add}, {"aten.index_copy.default", "self dim index source", index_copy},
-    {"aten.index_fill.int_Scalar", "self dim index value", index_fill}, {"aten.index_fill.int_Tensor", "self dim index value", index_fill},
+    {"aten.index_add.default", "self dim index source alpha=1", index_add},
+    {"aten.index_copy.default", "self dim index source", index_copy},
+    {"aten.index_fill.int_Scalar", "self dim index value", index_fill},
+    {"aten.index_fill.int_Tensor", "self dim index value", index_fill},
     {"aten.put.default", "self index source accumulate=False", put},
 };
 

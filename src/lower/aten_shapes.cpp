@@ -187,7 +187,8 @@ Value border_pad_backward(Call& c) {
   const NodeId x = c.t(1);
   const Ints pad = c.ints(2);
   const int64_t r = c.b.rank(x);
-  if (pad.size() % 2 != 0 || static_cast<int64_t>(pad.size() / 2) > r || c.b.rank(g) != r) malformed("pad: the list does not fit the tensor");
+  if (pad.size() % 2 != 0 || static_cast<int64_t>(pad.size() / 2) > r || c.b.rank(g) != r)
+    malformed("pad: the list does not fit the tensor");
   for (size_t k = 0; k < pad.size() / 2; ++k) {
     const int64_t d = r - 1 - static_cast<int64_t>(k), n = c.shape(x)[at(d)], lo = pad[2 * k], hi = pad[2 * k + 1];
     if (lo < 0 || hi < 0) unsupported("negative padding");
@@ -196,13 +197,17 @@ Value border_pad_backward(Call& c) {
     const auto add_at = [&](NodeId part, int64_t from) { sum = c.add(sum, place(c, part, d, n, {from, from + c.shape(part)[at(d)], 1})); };
     if (lo) {
       const NodeId part = c.b.slice_dim(g, d, 0, lo);
-      if (mirror) add_at(c.b.reverse(part, {d}), 1);
-      else add_at(c.sum(part, {d}, true), 0);
+      if (mirror)
+        add_at(c.b.reverse(part, {d}), 1);
+      else
+        add_at(c.sum(part, {d}, true), 0);
     }
     if (hi) {
       const NodeId part = c.b.slice_dim(g, d, lo + n, lo + n + hi);
-      if (mirror) add_at(c.b.reverse(part, {d}), n - 1 - hi);
-      else add_at(c.sum(part, {d}, true), n - 1);
+      if (mirror)
+        add_at(c.b.reverse(part, {d}), n - 1 - hi);
+      else
+        add_at(c.sum(part, {d}, true), n - 1);
     }
     g = sum;
   }
@@ -370,8 +375,10 @@ Value sum_to_size(Call& c) {
   Ints dims;
   const size_t lead = s.size() - to.size();
   for (size_t d = 0; d < s.size(); ++d) {
-    if (d < lead || (to[d - lead] == 1 && s[d] != 1)) dims.push_back(static_cast<int64_t>(d));
-    else if (to[d - lead] != s[d]) malformed("sum_to_size: sizes do not fit");
+    if (d < lead || (to[d - lead] == 1 && s[d] != 1))
+      dims.push_back(static_cast<int64_t>(d));
+    else if (to[d - lead] != s[d])
+      malformed("sum_to_size: sizes do not fit");
   }
   return c.out(c.b.reshape(dims.empty() ? x : c.sum(x, dims, false), to));
 }
@@ -391,30 +398,43 @@ Value rotate_halves(Call& c) {  // [x1, x2] -> [x1 cos - x2 sin, x2 cos + x1 sin
 }
 
 const OpRow kRows[] = {
-    {"shardproof.item.default", "list index", item}, {"shardproof.rotate_halves.default", "x cos sin", rotate_halves},
-    {"aten.cat.default", "tensors dim=0", cat}, {"aten.concat.default", "tensors dim=0", cat}, {"aten.concatenate.default", "tensors dim=0", cat},
+    {"shardproof.item.default", "list index", item},
+    {"shardproof.rotate_halves.default", "x cos sin", rotate_halves},
+    {"aten.cat.default", "tensors dim=0", cat},
+    {"aten.concat.default", "tensors dim=0", cat},
+    {"aten.concatenate.default", "tensors dim=0", cat},
     {"prims.cat.default", "tensors dim", cat},
     {"aten.stack.default", "tensors dim=0", stack},
-    {"aten.constant_pad_nd.default", "self pad value=0", constant_pad}, {"aten.pad.default", "self pad mode='constant' value=None", pad},
-    {"aten.reflection_pad1d.default", "self padding", reflection_pad}, {"aten.reflection_pad2d.default", "self padding", reflection_pad},
-    {"aten.reflection_pad3d.default", "self padding", reflection_pad}, {"aten.replication_pad1d.default", "self padding", replication_pad},
-    {"aten.replication_pad2d.default", "self padding", replication_pad}, {"aten.replication_pad3d.default", "self padding", replication_pad},
+    {"aten.constant_pad_nd.default", "self pad value=0", constant_pad},
+    {"aten.pad.default", "self pad mode='constant' value=None", pad},
+    {"aten.reflection_pad1d.default", "self padding", reflection_pad},
+    {"aten.reflection_pad2d.default", "self padding", reflection_pad},
+    {"aten.reflection_pad3d.default", "self padding", reflection_pad},
+    {"aten.replication_pad1d.default", "self padding", replication_pad},
+    {"aten.replication_pad2d.default", "self padding", replication_pad},
+    {"aten.replication_pad3d.default", "self padding", replication_pad},
     {"aten.reflection_pad1d_backward.default", "grad_output self padding", border_pad_backward, Fn::Max},
     {"aten.reflection_pad2d_backward.default", "grad_output self padding", border_pad_backward, Fn::Max},
     {"aten.reflection_pad3d_backward.default", "grad_output self padding", border_pad_backward, Fn::Max},
     {"aten.replication_pad1d_backward.default", "grad_output self padding", border_pad_backward, Fn::None},
     {"aten.replication_pad2d_backward.default", "grad_output self padding", border_pad_backward, Fn::None},
     {"aten.replication_pad3d_backward.default", "grad_output self padding", border_pad_backward, Fn::None},
-    {"aten.repeat.default", "self repeats", repeat}, {"aten.tile.default", "self dims", tile},
+    {"aten.repeat.default", "self repeats", repeat},
+    {"aten.tile.default", "self dims", tile},
     {"aten.repeat_interleave.self_int", "self repeats dim=None output_size=None", repeat_interleave},
-    {"aten.flip.default", "self dims", flip}, {"prims.rev.default", "a dims", flip}, {"aten.roll.default", "self shifts dims=[]", roll},
-    {"aten.tril.default", "self diagonal=0", tril_triu, Fn::Le}, {"aten.triu.default", "self diagonal=0", tril_triu, Fn::Ge},
+    {"aten.flip.default", "self dims", flip},
+    {"prims.rev.default", "a dims", flip},
+    {"aten.roll.default", "self shifts dims=[]", roll},
+    {"aten.tril.default", "self diagonal=0", tril_triu, Fn::Le},
+    {"aten.triu.default", "self diagonal=0", tril_triu, Fn::Ge},
     {"aten.slice_scatter.default", "self src dim=0 start=None end=None step=1", slice_scatter},
     {"aten.select_scatter.default", "self src dim index", select_scatter},
     {"aten.slice_backward.default", "grad_output input_sizes dim start end step", slice_backward},
     {"aten.select_backward.default", "grad_output input_sizes dim index", select_backward},
-    {"aten.meshgrid.default", "tensors", meshgrid}, {"aten.meshgrid.indexing", "tensors indexing=None", meshgrid},
-    {"aten.diag_embed.default", "self offset=0 dim1=-2 dim2=-1", diag_embed}, {"aten.one_hot.default", "self num_classes=-1", one_hot},
+    {"aten.meshgrid.default", "tensors", meshgrid},
+    {"aten.meshgrid.indexing", "tensors indexing=None", meshgrid},
+    {"aten.diag_embed.default", "self offset=0 dim1=-2 dim2=-1", diag_embed},
+    {"aten.one_hot.default", "self num_classes=-1", one_hot},
     {"aten.sum_to_size.default", "self size", sum_to_size},
 };
 

@@ -34,7 +34,7 @@ Value kthvalue(Call& c) {  // self k dim keepdim
   const int64_t k = c.i(1);
   if (c.b.rank(x) == 0 && k == 1) return c.outs({x, c.num(0, DType::I64)});
   const int64_t d = c.dim(2, c.b.rank(x));
-  if ( k < 1 || k > c.shape(x)[static_cast<size_t>(d)]) malformed("kthvalue out of range");
+  if (k < 1 || k > c.shape(x)[static_cast<size_t>(d)]) malformed("kthvalue out of range");
   Nodes r = sorted(c, x, d, false, false);
   for (NodeId& y : r) {
     y = c.b.slice_dim(y, d, k - 1, k);
@@ -67,10 +67,15 @@ Value msort(Call& c) {
 }
 
 const OpRow kRows[] = {
-    {"aten.median.dim", "self dim keepdim=False", median_dim}, {"aten.median.default", "self", median}, {"aten.msort.default", "self", msort},
-    {"aten.sort.default", "self dim=-1 descending=False", sort}, {"aten.sort.stable", "self stable=None dim=-1 descending=False", sort_stable},
-    {"aten.argsort.default", "self dim=-1 descending=False", argsort}, {"aten.argsort.stable", "self stable dim=-1 descending=False", argsort_stable},
-    {"aten.topk.default", "self k dim=-1 largest=True sorted=True", topk}, {"aten.kthvalue.default", "self k dim=-1 keepdim=False", kthvalue},
+    {"aten.median.dim", "self dim keepdim=False", median_dim},
+    {"aten.median.default", "self", median},
+    {"aten.msort.default", "self", msort},
+    {"aten.sort.default", "self dim=-1 descending=False", sort},
+    {"aten.sort.stable", "self stable=None dim=-1 descending=False", sort_stable},
+    {"aten.argsort.default", "self dim=-1 descending=False", argsort},
+    {"aten.argsort.stable", "self stable dim=-1 descending=False", argsort_stable},
+    {"aten.topk.default", "self k dim=-1 largest=True sorted=True", topk},
+    {"aten.kthvalue.default", "self k dim=-1 keepdim=False", kthvalue},
 };
 
 }  // namespace

@@ -76,7 +76,8 @@ struct Reader {
     if (kind == "linear") {
       do {
         const std::string_view number = word();
-        if (number.empty() || number.size() > 4 || !std::all_of(number.begin(), number.end(), [](unsigned char c) { return std::isdigit(c); }))
+        if (number.empty() || number.size() > 4 ||
+            !std::all_of(number.begin(), number.end(), [](unsigned char c) { return std::isdigit(c); }))
           return fail("expected the number of an operand");
         const auto k = static_cast<uint32_t>(std::stoul(std::string(number)));
         if (k >= out.operands.size()) return fail("there is no such operand");
@@ -120,8 +121,10 @@ struct Reader {
       for (const auto& result : out.results) {
         bool in = false;
         for (const auto& dim : result) in = in || std::find(dim.begin(), dim.end(), f) != dim.end();
-        if (out.factors[f].kind == KernelContract::Factor::Kind::Parallel && !in) return fail("the parallel factor " + out.factors[f].name + " is not in every result");
-        if (out.factors[f].kind == KernelContract::Factor::Kind::Reduce && in) return fail("the reduced factor " + out.factors[f].name + " is in a result");
+        if (out.factors[f].kind == KernelContract::Factor::Kind::Parallel && !in)
+          return fail("the parallel factor " + out.factors[f].name + " is not in every result");
+        if (out.factors[f].kind == KernelContract::Factor::Kind::Reduce && in)
+          return fail("the reduced factor " + out.factors[f].name + " is in a result");
       }
     return true;
   }
@@ -147,7 +150,8 @@ Result<KernelContract> parse_kernel_contract(std::string_view text) {
 
 Result<KernelContract> resolve_extents(KernelContract c, const std::vector<ir::Shape>& operands, const std::vector<ir::Shape>& results) {
   if (operands.size() != c.operands.size() || results.size() != c.results.size())
-    return bad(fmt::format("the rule has {} operands and {} results, the call {} and {}", c.operands.size(), c.results.size(), operands.size(), results.size()));
+    return bad(fmt::format("the rule has {} operands and {} results, the call {} and {}", c.operands.size(), c.results.size(),
+                           operands.size(), results.size()));
   std::vector<std::pair<const KernelContract::Dim*, int64_t>> dims;
   const auto collect = [&](const std::vector<std::vector<KernelContract::Dim>>& rules, const std::vector<ir::Shape>& shapes) {
     for (size_t k = 0; k < rules.size(); ++k) {
@@ -156,7 +160,8 @@ Result<KernelContract> resolve_extents(KernelContract c, const std::vector<ir::S
     }
     return true;
   };
-  if (!collect(c.operands, operands) || !collect(c.results, results)) return bad("a tensor has another number of dimensions than the rule says");
+  if (!collect(c.operands, operands) || !collect(c.results, results))
+    return bad("a tensor has another number of dimensions than the rule says");
   std::vector<char> known(c.factors.size(), 0);
   // A dimension with one unknown factor gives that factor; repeat until nothing changes (at most once per factor).
   for (size_t round = 0; round <= c.factors.size(); ++round)

@@ -25,12 +25,12 @@
 namespace shardproof::lower {
 
 struct KernelContract {
-  using Dim = std::vector<uint32_t>;                  // factors, outermost first; empty: extent 1
+  using Dim = std::vector<uint32_t>;  // factors, outermost first; empty: extent 1
   struct Factor {
     std::string name;
     enum class Kind : uint8_t { Whole, Parallel, Reduce } kind = Kind::Whole;
-    ir::Fn fn = ir::Fn::None;                         // Reduce
-    int64_t extent = 0;                               // set by resolve_extents
+    ir::Fn fn = ir::Fn::None;  // Reduce
+    int64_t extent = 0;        // set by resolve_extents
   };
   std::vector<Factor> factors;
   std::vector<std::vector<Dim>> operands, results;
@@ -41,6 +41,7 @@ struct KernelContract {
 // a function of which nothing else is known.
 Result<KernelContract> parse_kernel_contract(std::string_view text);
 // Extents of the factors from operand and result shapes; an error if the shapes do not fit the rule or leave an extent open.
-Result<KernelContract> resolve_extents(KernelContract contract, const std::vector<ir::Shape>& operands, const std::vector<ir::Shape>& results);
+Result<KernelContract> resolve_extents(KernelContract contract, const std::vector<ir::Shape>& operands,
+                                       const std::vector<ir::Shape>& results);
 
 }  // namespace shardproof::lower

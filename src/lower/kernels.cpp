@@ -119,7 +119,8 @@ KernelDef read_kernel(const Json& j, const std::string& path) {
       const auto is_param = [&](const std::string& name, bool written) {
         return std::any_of(def.params.begin(), def.params.end(), [&](const Param& p) { return p.name == name && (p.written || !written); });
       };
-      if (!is_param(result.like, false) || (!result.write.empty() && !is_param(result.write, true))) throw Bad{"a result names no parameter"};
+      if (!is_param(result.like, false) || (!result.write.empty() && !is_param(result.write, true)))
+        throw Bad{"a result names no parameter"};
       def.results.push_back(std::move(result));
     }
     for (const Param& p : def.params)

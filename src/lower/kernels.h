@@ -15,8 +15,8 @@
 namespace shardproof::lower::aten {
 
 struct KernelDef {
-  std::string op;                        // "_C.rms_norm.default"
-  std::vector<Param> params;             // `written`: the kernel writes to it
+  std::string op;             // "_C.rms_norm.default"
+  std::vector<Param> params;  // `written`: the kernel writes to it
   // A String value that starts with $ refers to a parameter or an earlier step.
   struct Step {
     std::string name, op;
@@ -24,27 +24,29 @@ struct KernelDef {
     std::vector<std::pair<std::string, Value>> keywords;
   };
   struct Case {
-    std::vector<std::pair<std::string, Value>> when;     // parameters that must have these values
+    std::vector<std::pair<std::string, Value>> when;  // parameters that must have these values
     std::vector<Step> steps;
     std::vector<Value> returns;
-    std::vector<std::pair<std::string, Value>> writes;   // written parameter -> its new contents
+    std::vector<std::pair<std::string, Value>> writes;  // written parameter -> its new contents
   };
-  std::vector<Case> cases;               // empty: opaque
+  std::vector<Case> cases;  // empty: opaque
   // --- opaque
   std::vector<std::string> operands, attributes;
-  struct ResultOf { std::string write, like; };          // written parameter, or "" for a returned value; type of this parameter
+  struct ResultOf {
+    std::string write, like;
+  };  // written parameter, or "" for a returned value; type of this parameter
   std::vector<ResultOf> results;
-  std::string factors;                   // "" : nothing is known but that it is a function of operands and attributes
-  std::string origin;                    // file, for messages
+  std::string factors;  // "" : nothing is known but that it is a function of operands and attributes
+  std::string origin;   // file, for messages
 };
 
 class Kernels {
  public:
-  static const Kernels& builtin();       // those compiled in
+  static const Kernels& builtin();  // those compiled in
   const KernelDef* find(std::string_view op) const;
   // Adds (or replaces) the kernels of a JSON text. Nothing changes if the text is wrong.
   Result<int> load(std::string_view text, const std::string& path);
-  std::vector<const KernelDef*> all() const;             // sorted by name
+  std::vector<const KernelDef*> all() const;  // sorted by name
 
  private:
   std::unordered_map<std::string, KernelDef> kernels_;

@@ -39,8 +39,18 @@ Json dump(const frontend::Program& p) {
     const ir::Node& n = p.graph[id];
     const std::string wrong = ir::verify(p.graph, id);
     if (!wrong.empty()) return {{"error", "verify: " + wrong + ": " + ir::to_string(p.graph, id)}};
-    Json j = {{"op", ir::name(n.op)}, {"fn", ir::name(n.fn)}, {"dtype", ir::name(n.dtype)}, {"mode", static_cast<int>(n.mode)}, {"set", n.set},
-              {"shape", n.shape}, {"in", n.in}, {"a", n.a}, {"b", n.b}, {"c", n.c}, {"lit", literal(n.lit)}, {"name", n.name}};
+    Json j = {{"op", ir::name(n.op)},
+              {"fn", ir::name(n.fn)},
+              {"dtype", ir::name(n.dtype)},
+              {"mode", static_cast<int>(n.mode)},
+              {"set", n.set},
+              {"shape", n.shape},
+              {"in", n.in},
+              {"a", n.a},
+              {"b", n.b},
+              {"c", n.c},
+              {"lit", literal(n.lit)},
+              {"name", n.name}};
     if (n.dense) {
       j["dense"] = Json::array();
       for (const ir::Literal& v : *n.dense) j["dense"].push_back(literal(v));
@@ -49,7 +59,8 @@ Json dump(const frontend::Program& p) {
   }
   Json inputs = Json::array(), outputs = Json::array(), reasons = Json::array();
   for (const auto& i : p.inputs) inputs.push_back({{"name", i.name}, {"node", i.node == ir::kNoNode ? -1 : static_cast<int64_t>(i.node)}});
-  for (const auto& o : p.outputs) outputs.push_back({{"name", o.name}, {"node", o.node == ir::kNoNode ? -1 : static_cast<int64_t>(o.node)}});
+  for (const auto& o : p.outputs)
+    outputs.push_back({{"name", o.name}, {"node", o.node == ir::kNoNode ? -1 : static_cast<int64_t>(o.node)}});
   for (const auto& u : p.unsupported) reasons.push_back(u.reason);
   return {{"nodes", nodes}, {"inputs", inputs}, {"outputs", outputs}, {"unsupported", reasons}};
 }
@@ -74,7 +85,8 @@ Json run(const std::string& path) {
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "--ops") {
     for (const lower::aten::OpRow* row : lower::aten::all_ops())
-      std::printf("%.*s\t%s\t%s\n", static_cast<int>(lower::aten::family_of(row).size()), lower::aten::family_of(row).data(), row->name, row->params);
+      std::printf("%.*s\t%s\t%s\n", static_cast<int>(lower::aten::family_of(row).size()), lower::aten::family_of(row).data(), row->name,
+                  row->params);
     for (const lower::aten::KernelDef* k : lower::aten::Kernels::builtin().all())
       std::printf("%s\t%s\t%s\n", k->cases.empty() ? "kernels, opaque" : "kernels, defined", k->op.c_str(), k->origin.c_str());
     return 0;

@@ -56,23 +56,23 @@ TEST_CASE("in-place collectives write, and c10d's reduction object needs its num
   CHECK(q.unsupported[0].reason.find("_torchbind_obj1") != std::string::npos);
   CHECK(q.graph[q.outputs[0].node].op == ir::Op::Result);  // c may have been written: nothing is known of y
 
-  const auto f = lowered(fx_text("x: \"f32[2]\"",
-                                 "r: \"f32[2]\" = torch.ops._c10d_functional.all_reduce_.default(x, 'sum', '0')", "r"));
+  const auto f = lowered(fx_text("x: \"f32[2]\"", "r: \"f32[2]\" = torch.ops._c10d_functional.all_reduce_.default(x, 'sum', '0')", "r"));
   CHECK(f.outputs.back().name == "mut:x");
 }
 
 TEST_CASE("messages: functional peers are global ranks, c10d's are ranks of the group; batches send first") {
-  const auto p = lowered(fx_text("x: \"f32[2]\"",
-                                 "_torchbind_obj0 = self._torchbind_obj0\n"
-                                 "e: \"f32[2]\" = torch.ops.aten.empty.memory_format([2], device = device(type='cpu'), pin_memory = False)\n"
-                                 "irecv: \"f32[2]\" = torch.ops._c10d_functional.irecv.default(e, 5, 100, '1')\n"
-                                 "isend: \"f32[0]\" = torch.ops._c10d_functional.isend.default(x, 5, 101, '1')\n"
-                                 "w: \"f32[2]\" = torch.ops._c10d_functional.wait_tensor.default(irecv)\n"
-                                 "batch = torch.ops._c10d_functional.batch_p2p_ops.default(['irecv', 'isend'], [1, 2], [3, 4], [e, x], '1')\n"
-                                 "got: \"f32[2]\" = batch[0]\n"
-                                 "send = torch.ops.c10d.send.default([x], _torchbind_obj0, 1, 0)\n"
-                                 "recv_ = torch.ops.c10d.recv_.default([e], _torchbind_obj0, 1, 0)",
-                                 "w, got, e"));
+  const auto p =
+      lowered(fx_text("x: \"f32[2]\"",
+                      "_torchbind_obj0 = self._torchbind_obj0\n"
+                      "e: \"f32[2]\" = torch.ops.aten.empty.memory_format([2], device = device(type='cpu'), pin_memory = False)\n"
+                      "irecv: \"f32[2]\" = torch.ops._c10d_functional.irecv.default(e, 5, 100, '1')\n"
+                      "isend: \"f32[0]\" = torch.ops._c10d_functional.isend.default(x, 5, 101, '1')\n"
+                      "w: \"f32[2]\" = torch.ops._c10d_functional.wait_tensor.default(irecv)\n"
+                      "batch = torch.ops._c10d_functional.batch_p2p_ops.default(['irecv', 'isend'], [1, 2], [3, 4], [e, x], '1')\n"
+                      "got: \"f32[2]\" = batch[0]\n"
+                      "send = torch.ops.c10d.send.default([x], _torchbind_obj0, 1, 0)\n"
+                      "recv_ = torch.ops.c10d.recv_.default([e], _torchbind_obj0, 1, 0)",
+                      "w, got, e"));
   CHECK(p.unsupported.empty());
   const auto sends = of(p, ir::Op::Send), receives = of(p, ir::Op::Recv);
   REQUIRE(sends.size() == 3);
@@ -90,7 +90,8 @@ TEST_CASE("messages: functional peers are global ranks, c10d's are ranks of the 
 }
 
 TEST_CASE("DTensor's all-to-all takes the group's size from the text") {
-  const auto p = lowered(fx_text("x: \"f32[4, 3]\"", "y: \"f32[2, 6]\" = torch.ops._dtensor.shard_dim_alltoall.default(x, 1, 0, '4')", "y"));
+  const auto p =
+      lowered(fx_text("x: \"f32[4, 3]\"", "y: \"f32[2, 6]\" = torch.ops._dtensor.shard_dim_alltoall.default(x, 1, 0, '4')", "y"));
   CHECK(p.unsupported.empty());
   CHECK(of(p, ir::Op::AllToAll).at(0)->a == std::vector<int64_t>{0, 1});
 }

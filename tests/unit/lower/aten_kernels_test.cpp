@@ -11,10 +11,11 @@ namespace {
 using V = std::vector<double>;
 
 TEST_CASE("a defined kernel is computed, and auto_functionalized returns what it wrote") {
-  const auto p = lowered(fx_text("x: \"f32[1, 2]\", w: \"f32[2]\", e: \"f32[1, 2]\"",
-                                 "af = torch.ops.higher_order.auto_functionalized(torch.ops._C.rms_norm.default, result = e, input = x, weight = w, epsilon = 0.0)\n"
-                                 "y: \"f32[1, 2]\" = af[1]",
-                                 "y"));
+  const auto p = lowered(fx_text(
+      "x: \"f32[1, 2]\", w: \"f32[2]\", e: \"f32[1, 2]\"",
+      "af = torch.ops.higher_order.auto_functionalized(torch.ops._C.rms_norm.default, result = e, input = x, weight = w, epsilon = 0.0)\n"
+      "y: \"f32[1, 2]\" = af[1]",
+      "y"));
   CHECK(p.unsupported.empty());
   const V y = run(p, {{"x", {3, 4}}, {"w", {1, 2}}}).at("y");
   const double rms = std::sqrt((9.0 + 16.0) / 2);
@@ -25,7 +26,8 @@ TEST_CASE("a defined kernel is computed, and auto_functionalized returns what it
 
 TEST_CASE("auto_functionalized leaves the operands as they were") {
   const auto p = lowered(fx_text("x: \"f32[1, 2]\", r: \"f32[1, 2]\", w: \"f32[2]\"",
-                                 "af = torch.ops.higher_order.auto_functionalized(torch.ops._C.fused_add_rms_norm.default, input = x, residual = r, weight = w, epsilon = 0.0)\n"
+                                 "af = torch.ops.higher_order.auto_functionalized(torch.ops._C.fused_add_rms_norm.default, input = x, "
+                                 "residual = r, weight = w, epsilon = 0.0)\n"
                                  "y: \"f32[1, 2]\" = af[1]\n"
                                  "s: \"f32[1, 2]\" = af[2]\n"
                                  "old: \"f32[1, 2]\" = torch.ops.aten.neg.default(r)",
@@ -37,8 +39,8 @@ TEST_CASE("auto_functionalized leaves the operands as they were") {
 }
 
 TEST_CASE("the same kernel called directly writes in place") {
-  const auto p = lowered(fx_text("x: \"f32[1, 2]\", r: \"f32[1, 2]\", w: \"f32[2]\"",
-                                 "k = torch.ops._C.fused_add_rms_norm.default(x, r, w, 0.0)", "w"));
+  const auto p = lowered(
+      fx_text("x: \"f32[1, 2]\", r: \"f32[1, 2]\", w: \"f32[2]\"", "k = torch.ops._C.fused_add_rms_norm.default(x, r, w, 0.0)", "w"));
   REQUIRE(p.outputs.size() == 3);
   CHECK(p.outputs[1].name == "mut:x");
   CHECK(run(p, {{"x", {1, 2}}, {"r", {10, 20}}}).at("mut:r") == V{11, 22});
@@ -47,7 +49,8 @@ TEST_CASE("the same kernel called directly writes in place") {
 TEST_CASE("auto_functionalized_v2 returns the bases") {
   const auto p = lowered(fx_text("x: \"f32[2]\"",
                                  "c: \"f32[2]\" = torch.ops.aten.clone.default(x)\n"
-                                 "af = torch.ops.higher_order.auto_functionalized_v2(torch.ops.tg.inplace_log_tensor.default, s = 'name', _t_base_index = 0, _all_bases = [c])\n"
+                                 "af = torch.ops.higher_order.auto_functionalized_v2(torch.ops.tg.inplace_log_tensor.default, s = 'name', "
+                                 "_t_base_index = 0, _all_bases = [c])\n"
                                  "y: \"f32[2]\" = af[1]",
                                  "y"));
   CHECK(p.unsupported.empty());
@@ -56,7 +59,8 @@ TEST_CASE("auto_functionalized_v2 returns the bases") {
 
 TEST_CASE("an opaque kernel carries its factor rule where the prover finds it") {
   const auto p = lowered(fx_text("q: \"f32[5, 4, 8]\", k: \"f32[5, 2, 8]\", v: \"f32[5, 2, 8]\", o: \"f32[5, 4, 8]\"",
-                                 "af = torch.ops.higher_order.auto_functionalized(torch.ops.vllm.unified_attention_with_output.default, query = q, key = k, value = v, "
+                                 "af = torch.ops.higher_order.auto_functionalized(torch.ops.vllm.unified_attention_with_output.default, "
+                                 "query = q, key = k, value = v, "
                                  "output = o, layer_name = 'layers.0')\n"
                                  "y: \"f32[5, 4, 8]\" = af[1]",
                                  "y"));
@@ -88,8 +92,8 @@ TEST_CASE("factor rules: what is read, what is refused") {
   CHECK(ok->linear == std::vector<uint32_t>{0, 1});
   CHECK(lower::parse_kernel_contract("a=1, b='x->y'|factors: (n)->(n); parallel n")->factors.size() == 1);
   CHECK(lower::parse_kernel_contract("a=1")->results.empty());
-  for (const char* wrong : {"(i->(i)", "(i)->", "(i)->(i); parallel j", "(i)->(i); parallel i; reduce i:add", "(i)->(i); linear 1", "(i)->(i); reduce i:add",
-                            "(i,k)->(i); reduce k", "(i)->(i) x", "(i)->(); parallel i", "(2)->(2)"})
+  for (const char* wrong : {"(i->(i)", "(i)->", "(i)->(i); parallel j", "(i)->(i); parallel i; reduce i:add", "(i)->(i); linear 1",
+                            "(i)->(i); reduce i:add", "(i,k)->(i); reduce k", "(i)->(i) x", "(i)->(); parallel i", "(2)->(2)"})
     CHECK_MESSAGE(!lower::parse_kernel_contract(wrong).ok(), wrong);
   CHECK(!lower::resolve_extents(*ok, {{2, 3}, {4, 5}}, {{2, 5}}).ok());
   CHECK(!lower::resolve_extents(*lower::parse_kernel_contract("(a*b)->(a*b)"), {{6}}, {{6}}).ok());
@@ -97,13 +101,19 @@ TEST_CASE("factor rules: what is read, what is refused") {
 
 TEST_CASE("contract files are checked as a whole") {
   lower::aten::Kernels k;
-  CHECK(k.load(R"j({"kernels": [{"op": "my.twice.default", "parameters": "x", "steps": [["y", "aten.add.Tensor", "$x", "$x"]], "returns": ["$y"]}]})j", "a.json").ok());
+  CHECK(
+      k.load(
+           R"j({"kernels": [{"op": "my.twice.default", "parameters": "x", "steps": [["y", "aten.add.Tensor", "$x", "$x"]], "returns": ["$y"]}]})j",
+           "a.json")
+          .ok());
   const std::pair<const char*, const char*> wrong[] = {
       {R"j({"kernels": [{"op": "my.a.default", "parameters": "x", "steps": [["y", "aten.add.Tensor", "$z"]]}]})j", "$z"},
       {R"j({"kernels": [{"op": "my.a.default", "parameters": "x", "steps": [["y", "aten.nothing.default", "$x"]]}]})j", "aten.nothing"},
       {R"j({"kernels": [{"op": "my.a.default", "parameters": "x", "writes": {"x": "$x"}}]})j", "no parameter marked"},
-      {R"j({"kernels": [{"op": "my.a.default", "parameters": "x y", "opaque": {"operands": ["x"], "results": [{"like": "x"}]}}]})j", "y is neither"},
-      {R"j({"kernels": [{"op": "my.a.default", "parameters": "x", "opaque": {"operands": ["x"], "results": [{"like": "x"}], "factors": "(i),(j)->(i)"}}]})j", "number of operands"},
+      {R"j({"kernels": [{"op": "my.a.default", "parameters": "x y", "opaque": {"operands": ["x"], "results": [{"like": "x"}]}}]})j",
+       "y is neither"},
+      {R"j({"kernels": [{"op": "my.a.default", "parameters": "x", "opaque": {"operands": ["x"], "results": [{"like": "x"}], "factors": "(i),(j)->(i)"}}]})j",
+       "number of operands"},
       {R"j({"kernels": [{"op": "my.a.default", "parameters": "x", "stpes": []}]})j", "stpes"},
       {R"j({"kernels": [{"op": "my.a.default", "parameters": "x=oops"}]})j", "default"},
       {R"j({"kernels": )j", "parse error"},

@@ -25,7 +25,8 @@ struct FixedConstants : frontend::ConstantSource {
 };
 
 // `body`: statements, one per line, without indentation; `parameters`: as in FX text; `result`: what is returned.
-inline std::string fx_text(const std::string& parameters, const std::string& body, const std::string& result, const std::string& more = "") {
+inline std::string fx_text(const std::string& parameters, const std::string& body, const std::string& result,
+                           const std::string& more = "") {
   std::string text = "class GraphModule(torch.nn.Module):\n    def forward(self, " + parameters + "):\n";
   for (size_t at = 0; at < body.size();) {
     const size_t end = std::min(body.find('\n', at), body.size());
@@ -60,8 +61,10 @@ inline std::map<std::string, std::vector<double>> run(const frontend::Program& p
     const auto it = inputs.find(i.name);
     for (int64_t k = 0; k < ir::num_elements(n.shape); ++k) {
       const double v = it != inputs.end() ? it->second.at(static_cast<size_t>(k)) : static_cast<double>(k + 1);
-      if (t.is_float()) t.f.push_back(v);
-      else t.i.push_back(static_cast<int64_t>(v));
+      if (t.is_float())
+        t.f.push_back(v);
+      else
+        t.i.push_back(static_cast<int64_t>(v));
     }
     in[i.node] = std::move(t);
   }
