@@ -84,7 +84,15 @@ Poly Algebra::bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx) {
   if (p.size() > 1 && p.size() <= 4 && ((lo == 1 && hi == kPosInf) || (lo == kNegInf && hi == 1))) {
     bool truths = true;
     for (const Term& t : p) truths &= std::all_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return nodes_[f.node].known.boolean && nodes_[f.node].known.finite; });
-    if (truths && equal(mul(p, p, ctx), p, ctx)) return lo == 1 ? p : add(constant(1), scale(p, -1), ctx);
+    for (size_t i = 0; truths && i < p.size(); ++i) {
+      truths = p[i].coef.is_one();
+      for (size_t j = i + 1; truths && j < p.size(); ++j) {
+        Term both{1, p[i].f};
+        both.f.insert(both.f.end(), p[j].f.begin(), p[j].f.end());
+        truths = make_term(std::move(both), ctx).empty();
+      }
+    }
+    if (truths) return lo == 1 ? p : add(constant(1), scale(p, -1), ctx);
   }
   if (has_iota) {
     // Shift the iota such that one bound is 0: [lo <= e < hi] = [0 <= e - lo < hi - lo].
