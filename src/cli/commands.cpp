@@ -1,21 +1,19 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// `check` and `replay`. A watchdog answers UNKNOWN(budget) in their stead when a time limit is badly overrun.
+// `check`, `replay` and `mutate`. A check runs in a child process (guard.h): whatever happens to it, there is an answer.
 #include "cli/commands.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
-#include <thread>
+#include <new>
 
 #include <fmt/format.h>
 
+#include "cli/guard.h"
 #include "interp/interp.h"
 #include "manifest/npy.h"
 #include "report/check.h"
@@ -43,37 +41,6 @@ void print(std::FILE* to, const std::string& text) {
   std::fflush(to);
 }
 
-// Stands by while a check runs. If the time limit is overrun by far, it prints the answer itself and ends the process.
-class Watchdog {
- public:
-  Watchdog(double limit, bool json) : json_(json) {
-    if (limit <= 0) return;
-    double grace = limit * 1.1 + 1;
-    thread_ = std::thread([this, grace] {
-      std::unique_lock lock(mutex_);
-      if (stop_.wait_for(lock, std::chrono::duration<double>(grace), [this] { return stopped_; })) return;
-      answer_unknown(json_, "budget", "the time limit was overrun");
-      std::_Exit(3);
-    });
-  }
-  ~Watchdog() { stop(); }
-  // After this the answer is the caller's to print.
-  void stop() {
-    {
-      std::lock_guard lock(mutex_);
-      stopped_ = true;
-    }
-    stop_.notify_all();
-    if (thread_.joinable()) thread_.join();
-  }
-
- private:
-  bool json_, stopped_ = false;
-  std::mutex mutex_;
-  std::condition_variable stop_;
-  std::thread thread_;
-};
-
 int bad_input(const Diagnostic& error, bool json, Color color) {
   print(stderr, report::to_text(error, {use_color(color, 2), "", false}));
   if (json) print(stdout, report::to_json(error));
@@ -96,26 +63,23 @@ bool use_color(Color color, int descriptor) {
   return (!no || !*no) && isatty(descriptor);
 }
 
-int answer_unknown(bool json, const std::string& reason, const std::string& detail) {
+int answer_unknown(bool json, const std::string& reason, const std::string& detail, const manifest::Manifest* manifest) {
   report::CheckResult result;
   result.reason = reason;
   result.detail = detail;
+  if (manifest) report::list_unknown(*manifest, result);
   print(stdout, json ? report::to_json(result) : report::to_text(result, {}));
   return 3;
 }
 
-int check(const CheckArgs& args) {
+namespace {
+
+int check_here(const CheckArgs& args, const manifest::Manifest& manifest) {
   if (args.memory_limit > 0) {
     rlimit limit{};
     getrlimit(RLIMIT_AS, &limit);
     limit.rlim_cur = limit.rlim_max == RLIM_INFINITY ? args.memory_limit : std::min<rlim_t>(args.memory_limit, limit.rlim_max);
     setrlimit(RLIMIT_AS, &limit);
-  }
-  Watchdog watchdog(args.time_limit, args.json);
-  Result<manifest::Manifest> manifest = manifest::load(args.manifest);
-  if (!manifest) {
-    watchdog.stop();
-    return bad_input(manifest.error(), args.json, args.color);
   }
   report::CheckOptions options;
   options.time_limit = args.time_limit;
@@ -130,22 +94,40 @@ int check(const CheckArgs& args) {
 #endif
   if (!args.quiet && !args.json && isatty(2))
     options.progress = [](const std::string& text) { print(stderr, fmt::format("shardproof: {} ...\n", text)); };
-  Result<report::CheckResult> result = report::run_check(*manifest, options);
-  watchdog.stop();
-  if (!result) return bad_input(result.error(), args.json, args.color);
+  try {
+    Result<report::CheckResult> result = report::run_check(manifest, options);
+    if (!result) return bad_input(result.error(), args.json, args.color);
+    if (!args.relation_out.empty() && result->problem) write(args.relation_out, report::relation_toml(*result));
+    if (!args.sarif.empty()) write(args.sarif, report::to_sarif(*result, {args.source_root, args.manifest}));
+    if (!args.junit.empty()) write(args.junit, report::to_junit(*result, {args.source_root, args.manifest}));
+    if (!args.html.empty()) write(args.html, report::to_html(*result, {args.source_root, args.manifest}));
+    if (!args.dot.empty() && result->problem) write(args.dot, report::to_dot(*result));
+    const char* actions = std::getenv("GITHUB_ACTIONS");
+    if (actions && std::string(actions) == "true") print(stderr, report::to_annotations(*result, {args.source_root, args.manifest}));
+    if (args.json)
+      print(stdout, report::to_json(*result));
+    else
+      print(stdout, report::to_text(*result, {use_color(args.color, 1), manifest.directory, args.all}));
+    static std::shared_ptr<link::Problem> kept;  // the process ends here: taking a large graph apart would only cost time
+    kept = result->problem;
+    return result->verdict == report::Verdict::Proved ? 0 : result->verdict == report::Verdict::Refuted ? 1 : 3;
+  } catch (const std::bad_alloc&) {
+    return answer_unknown(args.json, args.memory_limit > 0 ? "budget" : "internal", "out of memory", &manifest);
+  } catch (const std::exception& e) {
+    return answer_unknown(args.json, "internal", e.what(), &manifest);
+  }
+}
 
-  if (!args.relation_out.empty() && result->problem) write(args.relation_out, report::relation_toml(*result));
-  if (!args.sarif.empty()) write(args.sarif, report::to_sarif(*result, {args.source_root, args.manifest}));
-  if (!args.junit.empty()) write(args.junit, report::to_junit(*result, {args.source_root, args.manifest}));
-  if (!args.html.empty()) write(args.html, report::to_html(*result, {args.source_root, args.manifest}));
-  if (!args.dot.empty() && result->problem) write(args.dot, report::to_dot(*result));
-  const char* actions = std::getenv("GITHUB_ACTIONS");
-  if (actions && std::string(actions) == "true") print(stderr, report::to_annotations(*result, {args.source_root, args.manifest}));
-  if (args.json)
-    print(stdout, report::to_json(*result));
-  else
-    print(stdout, report::to_text(*result, {use_color(args.color, 1), manifest->directory, args.all}));
-  return result->verdict == report::Verdict::Proved ? 0 : result->verdict == report::Verdict::Refuted ? 1 : 3;
+}  // namespace
+
+int check(const CheckArgs& args) {
+  Result<manifest::Manifest> manifest = manifest::load(args.manifest);
+  if (!manifest) return bad_input(manifest.error(), args.json, args.color);
+  // The check keeps to its time limit by itself; the guard only ends what does not.
+  GuardResult result = guarded(args.time_limit > 0 ? args.time_limit * 1.1 + 1 : 0, [&] { return check_here(args, *manifest); });
+  if (result.finished) return result.code;
+  print(stderr, fmt::format("shardproof: {}\n", result.detail));
+  return answer_unknown(args.json, result.reason, result.detail, &*manifest);
 }
 
 int replay(const ReplayArgs& args) {

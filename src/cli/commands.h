@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "manifest/manifest.h"
+
 namespace shardproof::cli {
 
 enum class Color : uint8_t { Auto, Always, Never };
@@ -12,7 +14,7 @@ enum class Color : uint8_t { Auto, Always, Never };
 struct CheckArgs {
   std::string manifest;
   bool json = false, paranoid = false, no_falsify = false, all = false, quiet = false;
-  double time_limit = 0;
+  double time_limit = 50;
   uint64_t memory_limit = 0;
   uint64_t seed = 1;
   std::string certificate, witness, relation_out, sarif, junit, html, dot, source_root;
@@ -37,6 +39,6 @@ int mutate(const MutateArgs& args);
 
 bool use_color(Color color, int descriptor);
 // Answers UNKNOWN(reason) on standard output as check does, from what is known; for crashes and time-outs. Returns 3.
-int answer_unknown(bool json, const std::string& reason, const std::string& detail);
+int answer_unknown(bool json, const std::string& reason, const std::string& detail, const manifest::Manifest* manifest = nullptr);
 
 }  // namespace shardproof::cli

@@ -377,9 +377,7 @@ class Check {
     out_.blame.reset();
     out_.certificate.clear();
     out_.witness.clear();
-    if (out_.outputs.empty())  // linking went wrong: all that is known about outputs is what the manifest says
-      for (const manifest::OutputSpec& spec : m_.outputs)
-        if (!manifest::is_glob(spec.key)) out_.outputs.push_back({spec.key, spec.label, Status::Unknown, {}, {}, {}, {}, {}, {}});
+    if (out_.outputs.empty()) list_unknown(m_, out_);
     for (OutputReport& r : out_.outputs) {
       if (r.status == Status::Unchecked) continue;
       r.status = Status::Unknown;
@@ -403,6 +401,18 @@ class Check {
 };
 
 }  // namespace
+
+void list_unknown(const manifest::Manifest& manifest, CheckResult& result) {
+  for (const manifest::OutputSpec& spec : manifest.outputs) {
+    if (manifest::is_glob(spec.key)) continue;
+    OutputReport r;
+    r.name = spec.key;
+    r.label = spec.label;
+    r.reason = result.reason;
+    r.detail = result.detail;
+    result.outputs.push_back(std::move(r));
+  }
+}
 
 Result<CheckResult> run_check(const manifest::Manifest& manifest, const CheckOptions& options) { return Check(manifest, options).run(); }
 

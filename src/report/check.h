@@ -86,4 +86,7 @@ struct CheckOptions {
 // A Diagnostic is the user's to mend (exit code 2). Everything else is a verdict.
 Result<CheckResult> run_check(const manifest::Manifest& manifest, const CheckOptions& options);
 
+// Lists the outputs that the manifest names as UNKNOWN, with the result's reason: all that can be said when linking went wrong inside.
+void list_unknown(const manifest::Manifest& manifest, CheckResult& result);
+
 }  // namespace shardproof::report

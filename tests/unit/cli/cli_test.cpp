@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -11,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "cli/guard.h"
 
 using namespace shardproof;
 
@@ -137,4 +140,37 @@ TEST_CASE("report files") {
   CHECK(read(at("r.html")).find("REFUTED") != std::string::npos);
   CHECK(read(at("r.dot")).find("digraph") != std::string::npos);
   CHECK(read(at("r.toml")).find("\"x\" = \"Replicate\"") != std::string::npos);
+}
+
+TEST_CASE("a child that crashes, hangs or ends") {
+  cli::GuardResult r = cli::guarded(0, [] { return 3; });
+  CHECK(r.finished);
+  CHECK(r.code == 3);
+  r = cli::guarded(10, []() -> int {
+    std::signal(SIGSEGV, SIG_DFL);
+    std::raise(SIGSEGV);
+    return 0;
+  });
+  CHECK_FALSE(r.finished);
+  CHECK(r.reason == "internal");
+  CHECK(r.detail.find("signal 11") != std::string::npos);
+  auto start = std::chrono::steady_clock::now();
+  r = cli::guarded(0.2, []() -> int {
+    for (;;) pause();
+  });
+  CHECK_FALSE(r.finished);
+  CHECK(r.reason == "budget");
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+}
+
+TEST_CASE("limits end in UNKNOWN(budget) that lists the outputs") {
+  std::string m = manifest("right");
+  write("named.json",
+        R"J({"sequential": "seq.txt", "distributed": ["right.txt"], "mesh": {}, "inputs": {"x": "Replicate"}, "outputs": {"y": {}}})J");
+  Done d = run({"check", (folder() / "named.json").string(), "--json", "--memory-limit", "1000000"});
+  CHECK(d.code == 3);
+  nlohmann::json j = nlohmann::json::parse(d.out);
+  CHECK(j["reason"] == "budget");
+  CHECK(j["outputs"][0]["name"] == "y");
+  CHECK(j["outputs"][0]["status"] == "UNKNOWN");
 }
