@@ -1,4 +1,236 @@
-#include "interp/falsify.h"
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Finds the first sequential operator, on the way to a wrong output, whose value no distributed tensor holds.
+//
+// Idea: go back from the output through sequential values that nothing holds, and stop at those that something holds (whole, cut or as partial
+// sums). The operators of that region whose operands are all held are where it begins; the first of them in program order is blamed. Its
+// counterpart among the distributed operators is the one that reads what holds its operands, is of the same kind and, if possible, of the same name.
+#include "interp/blame.h"
+
+#include <algorithm>
+#include <set>
+
+#include "util/result.h"
+
 namespace shardproof::interp {
-std::optional<Blame> find_blame(link::Problem&, const Refutation&, Evaluator&, const Options&) { return std::nullopt; }
+
+Blamer::Blamer(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, const Options& options,
+               std::chrono::steady_clock::time_point deadline)
+    : problem_(problem), inputs_(std::move(inputs)) {
+  const ir::Graph& g = problem.graph;
+  Config c;
+  c.points = true;
+  c.literals = Literals::Exact;
+  c.ties = Ties::First;
+  c.max_bytes = static_cast<size_t>(options.bytes);
+  c.deadline = deadline;
+  evaluator_ = std::make_unique<Evaluator>(g, *inputs_, c);
+  std::vector<ir::NodeId> targets;
+  const size_t count = problem.side.size();
+  std::vector<bool> cone(count);
+  for (const link::Output& o : problem.outputs) {
+    if (o.blocked) continue;
+    if (o.sequential != ir::kNoNode) targets.push_back(o.sequential);
+    for (ir::NodeId d : o.distributed) {
+      if (d != ir::kNoNode) targets.push_back(d);
+    }
+  }
+  evaluator_->run(targets);
+  visible_.assign(count, false);
+  for (ir::NodeId t : targets) {
+    if (t < count) visible_[t] = true;
+    if (t < count) cone[t] = true;
+  }
+  // A value is visible if an operator other than its own reads it: lowering makes several core nodes of one operator.
+  for (size_t id = count; id-- > 0;) {
+    if (!cone[id]) continue;
+    for (ir::NodeId x : g.nodes[id].in) {
+      cone[x] = true;
+      const bool foreign = g.nodes[id].label != g[x].label || problem.side[id] != problem.side[x];
+      if (foreign && g[x].dtype != ir::DType::Token && problem.side[x] != link::kShared) visible_[x] = true;
+    }
+  }
+  std::vector<ir::NodeId> shown;
+  for (ir::NodeId id = 0; id < count; ++id) {
+    const ir::Op op = g[id].op;
+    if (op == ir::Op::Const || op == ir::Op::Iota || op == ir::Op::Dense) visible_[id] = false;
+    if (visible_[id]) shown.push_back(id);
+  }
+  // Inputs of the ranks are views that the linker made: they hold what the sequential inputs say.
+  prints_ = std::make_unique<Fingerprints>(problem, *evaluator_, shown);
 }
+
+bool Blamer::held(ir::NodeId id) {
+  if (!prints_->has(id)) return false;
+  auto it = holdings_.find(id);
+  if (it == holdings_.end()) it = holdings_.emplace(id, prints_->holdings(id)).first;
+  return !it->second.empty();
+}
+
+std::vector<ir::NodeId> Blamer::visible_operands(ir::NodeId id) const {
+  const ir::Graph& g = problem_.graph;
+  std::vector<ir::NodeId> out, stack(g[id].in.begin(), g[id].in.end());
+  std::set<ir::NodeId> seen;
+  while (!stack.empty()) {
+    const ir::NodeId x = stack.back();
+    stack.pop_back();
+    if (!seen.insert(x).second) continue;
+    if (g[x].op == ir::Op::Input || (x < visible_.size() && visible_[x])) {
+      out.push_back(x);
+    } else {
+      stack.insert(stack.end(), g[x].in.begin(), g[x].in.end());
+    }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::optional<Blamer::Suspect> Blamer::first_lost(ir::NodeId output) {
+  const ir::Graph& g = problem_.graph;
+  std::set<ir::NodeId> region;
+  std::vector<ir::NodeId> stack{output};
+  while (!stack.empty()) {
+    const ir::NodeId id = stack.back();
+    stack.pop_back();
+    if (!region.insert(id).second) continue;
+    for (ir::NodeId x : visible_operands(id)) {
+      if (problem_.side[x] != link::kSequential || g[x].op == ir::Op::Input || held(x)) continue;
+      // What depends on no input (tables, masks) is not where a relation is lost.
+      if (prints_->has(x) && prints_->print(x).constant) continue;
+      stack.push_back(x);
+    }
+  }
+  for (ir::NodeId id : region) {
+    Suspect s{id, visible_operands(id)};
+    const bool first = std::none_of(s.inputs.begin(), s.inputs.end(), [&](ir::NodeId x) { return x != id && region.count(x) != 0; });
+    if (first) return s;
+  }
+  return std::nullopt;
+}
+
+std::optional<Family> Blamer::counterpart(const Suspect& suspect, const link::Output& output) {
+  const ir::Graph& g = problem_.graph;
+  const ir::Node& s = g[suspect.node];
+  // Distributed values that hold the operands: held tensors, and views of inputs.
+  std::set<ir::NodeId> sources;
+  for (ir::NodeId x : suspect.inputs) {
+    if (g[x].op == ir::Op::Input) continue;
+    for (const Holding& h : holdings_[x]) {
+      for (ir::NodeId d : prints_->families()[h.family].nodes) {
+        if (d != ir::kNoNode) sources.insert(d);
+      }
+    }
+  }
+  std::set<ir::NodeId> free_inputs;
+  for (ir::NodeId x : suspect.inputs) {
+    if (g[x].op == ir::Op::Input) free_inputs.insert(x);
+  }
+  // Only what leads to the wrong output.
+  std::vector<bool> cone(problem_.side.size());
+  for (ir::NodeId d : output.distributed) {
+    if (d != ir::kNoNode) cone[d] = true;
+  }
+  for (size_t id = cone.size(); id-- > 0;) {
+    if (!cone[id]) continue;
+    for (ir::NodeId x : g.nodes[id].in) cone[x] = true;
+  }
+  double best = 0;
+  size_t chosen = prints_->families().size();
+  for (size_t f = 0; f < prints_->families().size(); ++f) {
+    const auto& nodes = prints_->families()[f].nodes;
+    const auto it = std::find_if(nodes.begin(), nodes.end(), [&](ir::NodeId id) { return id != ir::kNoNode && cone[id]; });
+    if (it == nodes.end()) continue;
+    const ir::NodeId d = *it;
+    double score = 0;
+    size_t matched = 0;
+    const std::vector<ir::NodeId> operands = visible_operands(d);
+    for (ir::NodeId x : operands) {
+      if (sources.count(x)) ++matched;
+      if (g[x].op == ir::Op::Input && free_inputs.count(x)) ++matched;
+    }
+    if (matched > 0) score += 2.0 + 2.0 * static_cast<double>(matched) / static_cast<double>(std::max(operands.size(), suspect.inputs.size()));
+    if (g[d].label == s.label && g[d].source_op == s.source_op) score += 2.5;
+    if (g[d].source_op == s.source_op) score += 1.5;
+    if (g[d].shape.size() == s.shape.size()) score += 0.5;
+    if (g[d].shape == s.shape) score += 0.25;
+    if (score > best) {
+      best = score;
+      chosen = f;
+    }
+  }
+  if (best < 3) {  // nothing like it: the distributed output itself
+    Family f;
+    f.nodes = output.distributed;
+    return f;
+  }
+  return prints_->families()[chosen];
+}
+
+// An operand that the ranks hold as partial sums alone, read by an operator that does not pass sums through: there the reduction is missing.
+void Blamer::pending_operand(const Suspect& suspect, const Family& family, const link::Output& output, Diagnosis& d, Blame& blame) {
+  const ir::Graph& g = problem_.graph;
+  std::set<ir::NodeId> read;
+  for (ir::NodeId id : family.nodes) {
+    if (id == ir::kNoNode) continue;
+    for (ir::NodeId x : visible_operands(id)) read.insert(x);
+  }
+  for (ir::NodeId x : suspect.inputs) {
+    const auto found = holdings_.find(x);
+    if (found == holdings_.end() || found->second.empty()) continue;
+    const bool pending = std::all_of(found->second.begin(), found->second.end(), [](const Holding& h) { return h.how == Holding::How::Partial; });
+    if (!pending) continue;
+    // Of several partial holders, the one that the counterpart reads.
+    const Holding* holder = &found->second[0];
+    for (const Holding& h : found->second) {
+      const auto& nodes = prints_->families()[h.family].nodes;
+      if (std::any_of(nodes.begin(), nodes.end(), [&](ir::NodeId id) { return read.count(id) != 0; })) {
+        holder = &h;
+        break;
+      }
+    }
+    const auto& nodes = prints_->families()[holder->family].nodes;
+    const auto first = std::find_if(nodes.begin(), nodes.end(), [](ir::NodeId id) { return id != ir::kNoNode; });
+    const std::string axes = prints_->axes_words(holder->axes);
+    d.code = "SP103";
+    d.kind = output.role == manifest::Role::Gradient ? "missing-backward-all-reduce" : "missing-all-reduce";
+    d.explanation = "its operand " + g[*first].label + " is still a partial sum over " + axes + ": the ranks' values add up to the sequential " + g[x].label;
+    d.repair = "all_reduce(sum, " + axes + ") after " + g[*first].label;
+    for (size_t r = 0; r < nodes.size(); ++r) {
+      if (nodes[r] != ir::kNoNode) blame.distributed.emplace_back(static_cast<int>(r), nodes[r]);
+    }
+    return;
+  }
+}
+
+std::optional<Blame> Blamer::find(const Refutation& refutation) {
+  const link::Output& output = problem_.outputs[refutation.output];
+  const ir::NodeId target = output.sequential;
+  if (!evaluator_->get(target) || problem_.side[target] != link::kSequential) return std::nullopt;
+  Suspect suspect;
+  if (!held(target)) {
+    const auto lost = first_lost(target);
+    if (!lost) return std::nullopt;
+    suspect = *lost;
+  } else {
+    suspect = {target, visible_operands(target)};  // the value exists, but not where it is expected
+  }
+  Blame blame;
+  blame.sequential = suspect.node;
+  Family family;
+  if (suspect.node == target) {
+    family.nodes = output.distributed;
+  } else if (auto found = counterpart(suspect, output)) {
+    family = *found;
+  }
+  for (size_t r = 0; r < family.nodes.size(); ++r) {
+    if (family.nodes[r] != ir::kNoNode) blame.distributed.emplace_back(static_cast<int>(r), family.nodes[r]);
+  }
+  Diagnosis d = diagnose(problem_, *evaluator_, output, suspect.node, family);
+  if (d.code == "SP109" && suspect.node != target) pending_operand(suspect, family, output, d, blame);
+  blame.kind = d.kind;
+  blame.code = d.code;
+  blame.explanation = d.explanation;
+  blame.repair = d.repair;
+  return blame;
+}
+
+}  // namespace shardproof::interp

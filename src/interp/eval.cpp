@@ -214,7 +214,14 @@ void Evaluator::step(ir::NodeId id) {
   }
   if (n.op != Op::Sort && n.op != Op::Opaque) SP_CHECK(out[0].shape() == n.shape);
   if (computes(context_.g, n) && out[0].is_float() && out[0].data.use_count() == 1) {
-    number_elements(const_cast<Buffer&>(*out[0].data), id);  // ours alone until it is stored
+    Buffer& b = const_cast<Buffer&>(*out[0].data);  // ours alone until it is stored
+    if (context_.config.points && b.number == Number::Interval) {
+      for (size_t k = 0; k < b.size; ++k) {
+        if (b.m[k] == b.m[k]) b.r[k] = 0;
+      }
+    } else {
+      number_elements(b, id);
+    }
   }
   // Lookups by an iota make single rows of what is still constant on runs.
   if ((n.op == Op::Take || n.op == Op::Scatter) && out[0].data->size > kCompressFrom) out[0] = compress(out[0]);

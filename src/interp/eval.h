@@ -34,6 +34,7 @@ struct Config {
   Literals literals = Literals::Width;
   uint64_t literal_seed = 0;          // Perturbed
   Ties ties = Ties::Open;
+  bool points = false;                // intervals without radii: plain doubles, for blame (never for a verdict)
   bool random_kernels = false;        // opaque kernels and draws: pseudo-random functions instead of poison
   int64_t max_blocks = 1 << 24;       // of one tensor
   size_t max_bytes = size_t{1} << 30; // of all tensors alive
@@ -61,6 +62,8 @@ Value make_value(ir::DType t, std::vector<Axis> axes, Buffer data);
 std::vector<int64_t> expand(const std::vector<Table>& tables);   // all sums, row-major
 // Refines all to common axes (same rank); the values are replaced.
 std::vector<Axis> to_common_axes(std::vector<Value>& values);
+// out[i] = x[start + i*step], of the given shape
+Value slice_of(const Value& x, const std::vector<int64_t>& start, const std::vector<int64_t>& step, const ir::Shape& shape);
 Value refine_dim(const Value& x, size_t dim, const Axis& axis);
 Axis flatten_axes(const std::vector<Axis>& axes, int64_t max_blocks);            // throws EvalError beyond max_blocks
 std::vector<Axis> unflatten_axis(Axis flat, const std::vector<int64_t>& sizes);

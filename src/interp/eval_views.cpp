@@ -113,29 +113,6 @@ Value reshape(const Context& c, const ir::Node& n, const Value& x) {
   return regrouped ? compress(out) : out;
 }
 
-// S-13 slice: out[i] = x[a + i*c]. Also dynamic slices, whose starts are known by then.
-Value slice(const Value& x, const std::vector<int64_t>& start, const std::vector<int64_t>& step, const ir::Shape& shape) {
-  const auto strides = x.strides();
-  std::vector<Axis> axes;
-  std::vector<Table> tables;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    const Axis& axis = x.axes[d];
-    if (axis.is_unit() || shape[d] == 0) {
-      axes.push_back(Axis::unit(shape[d]));
-    } else {
-      std::vector<int64_t> cuts;  // the first position that is not before a cut of x
-      for (int64_t k = 0; k < axis.blocks(); ++k) {
-        if (axis.end(k) > start[d]) cuts.push_back((axis.end(k) - start[d] + step[d] - 1) / step[d]);
-      }
-      axes.push_back(Axis::at(shape[d], std::move(cuts)));
-    }
-    Table t = starts(axes.back());
-    for (int64_t& p : t) p = axis.block_of(start[d] + p * step[d]) * strides[d];
-    tables.push_back(std::move(t));
-  }
-  return view(x, std::move(axes), tables);
-}
-
 // S-14 reverse: out[i] = x[n-1-i]
 Value reverse(const ir::Node& n, const Value& x) {
   const auto strides = x.strides();
@@ -295,7 +272,7 @@ Value dynamic(const Context& c, const ir::Node& n, const std::vector<const Value
   State state = State::Fine;
   if (n.op == ir::Op::DynamicSlice) {
     if (!clamped_starts(n, in, 1, n.shape, start, state)) return c.poison(n.dtype, n.shape, state);
-    return slice(*in[0], start, std::vector<int64_t>(start.size(), 1), n.shape);
+    return slice_of(*in[0], start, std::vector<int64_t>(start.size(), 1), n.shape);
   }
   const Value& update = *in[1];
   const ir::Shape sizes = update.shape();
@@ -335,6 +312,29 @@ Value dynamic(const Context& c, const ir::Node& n, const std::vector<const Value
 }
 
 }  // namespace
+
+// S-13 slice: out[i] = x[a + i*c]. Also dynamic slices, whose starts are known by then.
+Value slice_of(const Value& x, const std::vector<int64_t>& start, const std::vector<int64_t>& step, const ir::Shape& shape) {
+  const auto strides = x.strides();
+  std::vector<Axis> axes;
+  std::vector<Table> tables;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const Axis& axis = x.axes[d];
+    if (axis.is_unit() || shape[d] == 0) {
+      axes.push_back(Axis::unit(shape[d]));
+    } else {
+      std::vector<int64_t> cuts;  // the first position that is not before a cut of x
+      for (int64_t k = 0; k < axis.blocks(); ++k) {
+        if (axis.end(k) > start[d]) cuts.push_back((axis.end(k) - start[d] + step[d] - 1) / step[d]);
+      }
+      axes.push_back(Axis::at(shape[d], std::move(cuts)));
+    }
+    Table t = starts(axes.back());
+    for (int64_t& p : t) p = axis.block_of(start[d] + p * step[d]) * strides[d];
+    tables.push_back(std::move(t));
+  }
+  return view(x, std::move(axes), tables);
+}
 
 // The flat axis of a group of dimensions.
 Axis flatten_axes(const std::vector<Axis>& axes, int64_t max_blocks) {
@@ -420,7 +420,7 @@ Value eval_view(Context& c, const ir::Node& n, const std::vector<const Value*>& 
   switch (n.op) {
     case Op::Transpose: out = transpose(n, *in[0]); break;
     case Op::Reshape: out = reshape(c, n, *in[0]); break;
-    case Op::Slice: out = slice(*in[0], n.a, n.c, n.shape); break;
+    case Op::Slice: out = slice_of(*in[0], n.a, n.c, n.shape); break;
     case Op::Reverse: out = reverse(n, *in[0]); break;
     case Op::Broadcast: out = broadcast(n, *in[0]); break;
     case Op::Pad: out = pad(n, *in[0], *in[1]); break;

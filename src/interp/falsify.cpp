@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "interp/blame.h"
 #include "util/result.h"
 
 namespace shardproof::interp {
@@ -75,11 +76,13 @@ std::vector<Candidate> candidates_of(link::Problem& problem, const link::Output&
 }
 
 Runs::Runs(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, const Options& options,
-           std::chrono::steady_clock::time_point deadline)
+           std::chrono::steady_clock::time_point deadline, double plain_work)
     : problem_(problem), inputs_(std::move(inputs)), options_(options), deadline_(deadline) {
   literals_matter_ = has_rounded_literals(problem.graph);
   for (const ir::Node& n : problem.graph.nodes) ties_matter_ = ties_matter_ || n.op == ir::Op::Sort || n.op == ir::Op::ArgReduce;
-  plain_ = std::make_unique<Evaluator>(problem.graph, *inputs_, base());
+  Config c = base();
+  c.max_work = plain_work;
+  plain_ = std::make_unique<Evaluator>(problem.graph, *inputs_, c);
 }
 
 Config Runs::base() const {
@@ -205,7 +208,6 @@ std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<siz
   std::vector<std::vector<bool>> alive(outputs.size());   // candidates that no seed contradicted
   std::vector<bool> done(outputs.size());
   std::optional<Refutation> first;
-  std::unique_ptr<Runs> first_runs;
   if (witness_json) witness_json->clear();
   for (size_t k = 0; k < outputs.size(); ++k) {
     const link::Output output = problem.outputs[outputs[k]];
@@ -267,13 +269,13 @@ std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<siz
     for (;; detail = static_cast<Detail>(static_cast<int>(detail) + 1)) {
       runs.reset();
       inputs = std::make_shared<const Inputs>(maker.make(seed, detail, variant));
-      runs = std::make_unique<Runs>(problem, inputs, options, deadline);
+      runs = std::make_unique<Runs>(problem, inputs, options, deadline, detail == Detail::Minimal ? 1e11 : dense ? 2 * kDenseWork : kBlockWork);
       runs->plain().run(targets);
-      const bool failed = runs->plain().work() > (dense ? 2 * kDenseWork : kBlockWork) || std::any_of(targets.begin(), targets.end(), [&](ir::NodeId id) { return runs->plain().reason(id).starts_with("budget: too") || runs->plain().reason(id).starts_with("budget: a "); });
+      const bool failed = std::any_of(targets.begin(), targets.end(), [&](ir::NodeId id) { return runs->plain().reason(id).starts_with("budget: too") || runs->plain().reason(id).starts_with("budget: a "); });
       if (!failed || detail == Detail::Minimal || std::chrono::steady_clock::now() > deadline) break;
     }
     if (!dense) level = detail;
-    bool kept = false;
+    std::unique_ptr<Blamer> blamer;   // of these inputs
     for (size_t k = 0; k < outputs.size(); ++k) {
       if (done[k]) continue;
       Refutation refutation;
@@ -359,13 +361,11 @@ std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<siz
                                            candidates[k].size() == 1 ? "expected " + refutation.candidates[0]
                                                                      : fmt::format("as {}; {} placements tried", refutation.candidates[0], candidates[k].size()));
         done[k] = true;
-        if (!refutation.differences.empty()) {
-          finding.blame = find_blame(problem, refutation, runs->plain(), options);
-          if (!first) {
-            first = std::move(refutation);
-            if (witness_json) *witness_json = write_witness(problem, *first, finding.blame, options);
-            kept = true;
-          }
+        if (!blamer) blamer = std::make_unique<Blamer>(problem, inputs, options, deadline);
+        finding.blame = blamer->find(refutation);
+        if (!first) {
+          first = std::move(refutation);
+          if (witness_json) *witness_json = write_witness(problem, *first, finding.blame, options);
         }
       } else if (any_same) {
         ++agreed[k];
@@ -373,7 +373,6 @@ std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<siz
         finding.reason = reason.empty() ? "budget: enclosures do not decide it" : reason;
       }
     }
-    if (kept) first_runs = std::move(runs);
   }
   for (size_t k = 0; k < outputs.size(); ++k) {
     if (done[k] || agreed[k] == 0) continue;

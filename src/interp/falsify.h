@@ -42,7 +42,7 @@ struct Refutation {
 class Runs {
  public:
   Runs(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, const Options& options,
-       std::chrono::steady_clock::time_point deadline);
+       std::chrono::steady_clock::time_point deadline, double plain_work = 1e11);
   Evaluator& plain() { return *plain_; }   // intervals, literals with their width
   // Decides a suspect pair: in balls of a precision that the radii ask for, with literals as points, and under other readings of them.
   Comparison confirm(Pair pair, const Comparison& suspect, std::string* how);
@@ -63,7 +63,6 @@ class Runs {
   std::vector<std::pair<Key, std::unique_ptr<Evaluator>>> readings_;
 };
 
-std::optional<Blame> find_blame(link::Problem& problem, const Refutation& refutation, Evaluator& evaluator, const Options& options);
 std::string write_witness(const link::Problem& problem, const Refutation& refutation, const std::optional<Blame>& blame, const Options& options);
 // A hash of everything that a claim is about: the cones of all outputs, free inputs, facts and expectations.
 std::string fingerprint(const link::Problem& problem);
