@@ -66,6 +66,12 @@ Failure Linker::run() {
   if (Failure f = facts()) return f;
   input_forms();
   side(kShared);
+  for (const auto& [input, output] : m_.tangents) {
+    if (names(seq_, false).find(input) < 0)
+      out.warnings.push_back(fmt::format("tangents: the sequential program has no input \"{}\"{}", input, names(seq_, false).nearest(input)));
+    else if (!output.empty())
+      out.assumptions.push_back(fmt::format("input {} stands for the gradient of output {}", input, output));
+  }
   auto note = [&](const frontend::Program& p) {
     for (const std::string& text : p.notes)
       if (std::find(out.assumptions.begin(), out.assumptions.end(), text) == out.assumptions.end()) out.assumptions.push_back(text);

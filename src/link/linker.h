@@ -72,6 +72,7 @@ class Linker {
   Failure relate_term(Input& input);
   Failure set_dist(Input& input, size_t rank, ir::NodeId node);
   Failure extras();
+  Failure check_values(const std::vector<ir::Literal>& values, ir::DType t, const std::string& name, const std::string& place) const;
   bool fits_global() const;
   // --- terms.cpp
   std::string term_shape(const manifest::Term& term, int64_t rank, ir::Shape& shape, ir::DType& dtype) const;

@@ -65,6 +65,9 @@ Failure Linker::expectation(Output& output, const OutputSpec* spec, const std::s
     if (std::string e = part_of(output.expect, out.mesh, node.shape, static_cast<int64_t>(r), part); !e.empty())
       return error("SP205", fmt::format("what is expected of output \"{}\": {}", output.name, e), key);
   }
+  for (const manifest::Step& step : output.expect.steps)
+    if (step.fill)
+      if (Failure f = check_values({*step.fill}, node.dtype, output.name, key)) return f;
   for (const manifest::Step* step : reductions(output.expect)) {
     bool exact = step->kind == manifest::Step::Kind::Partial && step->op != manifest::ReduceOp::Avg;
     if (!ir::is_float(node.dtype) && !(exact && ir::is_int(node.dtype)))

@@ -74,7 +74,7 @@ Failure Linker::cover() {
       input.key = "inputs/" + m_.inputs[static_cast<size_t>(entry)].first;
       input.placement = m_.inputs[static_cast<size_t>(entry)].second;
     } else if (!input.constant && !m_.infer) {
-      missing.push_back(in.name);
+      missing.push_back(names.all(static_cast<int>(i))[0]);
     }
     input_of_[i] = static_cast<int>(inputs_.size());
     inputs_.push_back(std::move(input));
@@ -365,7 +365,7 @@ Failure Linker::infer() {
     }
     input.placement = *chosen;
     input.covered = input.inferred = true;
-    out.assumptions.push_back(fmt::format("inferred: input {} is {} ({})", in.name, to_string(*chosen, out.mesh), why));
+    out.assumptions.push_back(fmt::format("inferred: input {} is {} ({})", names(seq_, false).all(input.index)[0], to_string(*chosen, out.mesh), why));
   }
   return std::nullopt;
 }

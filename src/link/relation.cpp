@@ -1,6 +1,7 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // The input relation as nodes: free inputs, and every other input as a view, sum or term of them.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,22 @@ namespace shardproof::link {
 
 using manifest::Placement;
 using manifest::Step;
+
+namespace {
+
+// Whether a literal of the manifest is a value of type t.
+bool representable(const ir::Literal& v, ir::DType t) {
+  if (v.kind != ir::Literal::Kind::Float || !(ir::is_int(t) || t == ir::DType::Bool)) return true;
+  return std::isfinite(v.d) && v.d == std::floor(v.d) && std::fabs(v.d) < 9.2e18;
+}
+
+}  // namespace
+
+Failure Linker::check_values(const std::vector<ir::Literal>& values, ir::DType t, const std::string& name, const std::string& place) const {
+  for (const ir::Literal& v : values)
+    if (!representable(v, t)) return error("SP203", fmt::format("{} is no value of input \"{}\", which is {}", v.d, name, ir::name(t)), place);
+  return std::nullopt;
+}
 
 // In an SPMD program before partitioning every rank's parameters are the whole tensors.
 bool Linker::fits_global() const {
@@ -84,7 +101,7 @@ Failure Linker::relation() {
   side(kShared);
   for (const Input& input : inputs_) {
     Problem::Relation r;
-    r.name = seq_->inputs[static_cast<size_t>(input.index)].name;
+    r.name = names(seq_, false).all(input.index)[0];
     r.placement = input.placement;
     r.inferred = input.inferred;
     r.node = input.node;
@@ -107,6 +124,9 @@ Failure Linker::relate(Input& input) {
                    fmt::format("input \"{}\" is {}: {} needs floating point", in.name, ir::name(dtype), to_string(*step, out.mesh)),
                    input.key);
   }
+  for (const Step& step : input.placement.steps)
+    if (step.fill)
+      if (Failure f = check_values({*step.fill}, dtype, in.name, input.key)) return f;
   // Under a pending reduction the summands are free, and the sequential input is their sum.
   std::vector<ir::NodeId> summands;
   std::vector<int64_t> owners = summand_ranks(steps, out.mesh, 0);
@@ -170,6 +190,7 @@ Failure Linker::relate_constant(Input& input) {
                  fmt::format("constant \"{}\" has {} values, but input \"{}\" has shape {}", input.constant->key, values.size(), in.name,
                              shape_text(shape)),
                  place);
+  if (Failure f = check_values(values, dtype, in.name, place)) return f;
   input.node = splat ? b_.constant(values[0], dtype, shape) : b_.dense(dtype, shape, values);
   if (!splat && !reductions(input.placement).empty())
     return error("SP205", fmt::format("input \"{}\" has given values, so it cannot be Partial", in.name), place);
@@ -208,6 +229,7 @@ Failure Linker::extras() {
                        fmt::format("constant \"{}\" has {} values, but input \"{}\" of {} has shape {}", c->key, c->values.size(), in.name,
                                    rank_name(r), shape_text(declared.shape)),
                        "constants/" + c->key);
+        if (Failure f = check_values(c->values, declared.dtype, in.name, "constants/" + c->key)) return f;
         value = c->values.size() == 1 ? b_.constant(c->values[0], declared.dtype, declared.shape)
                                       : b_.dense(declared.dtype, declared.shape, c->values);
         continue;
@@ -250,6 +272,7 @@ Failure Linker::extras() {
                        fmt::format("extra input \"{}\" has {} values, but on {} it has shape {}", extra->name, extra->values.size(),
                                    rank_name(r), shape_text(declared.shape)),
                        place);
+        if (Failure f = check_values(extra->values, declared.dtype, in.name, place)) return f;
         value = extra->values.size() == 1 ? b_.constant(extra->values[0], declared.dtype, declared.shape)
                                           : b_.dense(declared.dtype, declared.shape, extra->values);
       }

@@ -169,6 +169,14 @@ TEST_CASE("facts") {
   CHECK(error(R"J("constants": {"x": 7}, "facts": ["x in [0, 8)"])J", seq, rank) == "none");
 }
 
+TEST_CASE("values that the type does not have") {
+  Build seq = [](Maker& k) { k.out("y", k.in("x", {4}, ir::DType::I64)); };
+  RankBuild rank = [](Maker& k, int) { k.out("y", k.in("x", {4}, ir::DType::I64)); };
+  CHECK(says(error(R"J("constants": {"x": 0.5})J", seq, rank), "0.5 is no value of input \"x\", which is i64"));
+  CHECK(says(error(R"J("constants": {"x": "nan"})J", seq, rank), "is no value of input"));
+  CHECK(says(error(R"J("inputs": {"x": {"shard": 0, "axis": "a", "padded": 4, "fill": "-inf"}})J", seq, rank), "is no value of input"));
+}
+
 TEST_CASE("several graphs are one program") {
   manifest::Manifest m = read(
       R"J({"sequential": ["f", "b"], "distributed": [["f", "b"]], "mesh": {}, "inputs": {"*": "Replicate"}, "outputs": {"g": {}, "loss": {}}})J");
