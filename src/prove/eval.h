@@ -14,6 +14,13 @@
 
 namespace shardproof::prove {
 
+// The row that reads variable `at` of width - 1.
+inline Row unit(size_t width, size_t at) {
+  Row r(width, 0);
+  r[at] = 1;
+  return r;
+}
+
 class Evaluator {
  public:
   Evaluator(const link::Problem& problem, Limits limits);

@@ -1,0 +1,366 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Cells of several values cut to common boxes, and neighbours merged.
+#include "prove/digits.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "util/result.h"
+
+namespace shardproof::prove {
+
+// --- meeting and merging cells ---------------------------------------------------------------------------------------------------
+
+bool Views::meet(const Cell& x, const Cell& y, std::vector<Refined>& out) {
+  const size_t xw = x.ext.size() + 1, yw = y.ext.size() + 1, rank = x.pos.size() / xw;
+  if (x.ext == y.ext && x.pos == y.pos) {
+    out.push_back({x.ext, x.pos, {x.poly, y.poly}});
+    return true;
+  }
+  std::vector<Digits> xd, yd;
+  std::vector<std::vector<Aligned>> options;
+  for (size_t d = 0; d < rank; ++d) {
+    xd.push_back(digits(x, d));
+    yd.push_back(digits(y, d));
+    std::vector<Aligned> one;
+    align(xd.back().lin, yd.back().lin, one);
+    if (one.empty()) return false;
+    options.push_back(std::move(one));
+  }
+  (void)yw;
+  std::vector<size_t> pick(rank, 0);
+  while (true) {
+    Refined r;
+    std::vector<size_t> offset;
+    std::vector<const std::vector<Row>*> xr, yr;
+    for (size_t d = 0; d < rank; ++d) {
+      const Aligned& a = options[d][pick[d]];
+      offset.push_back(r.ext.size());
+      r.ext.insert(r.ext.end(), a.e.begin(), a.e.end());
+      xr.push_back(&a.x);
+      yr.push_back(&a.y);
+    }
+    const size_t w = r.ext.size() + 1;
+    r.pos.assign(rank * w, 0);
+    for (size_t d = 0; d < rank; ++d) {
+      const Aligned& a = options[d][pick[d]];
+      for (size_t k = 0; k < a.k.size(); ++k) r.pos[d * w + offset[d] + k] = a.k[k];
+      r.pos[d * w + w - 1] = a.c;
+    }
+    r.poly.push_back(a_.subst(x.poly, place(xd, xr, offset, x.ext.size(), static_cast<int>(w)), r.ext));
+    r.poly.push_back(a_.subst(y.poly, place(yd, yr, offset, y.ext.size(), static_cast<int>(w)), r.ext));
+    out.push_back(std::move(r));
+    size_t d = 0;
+    while (d < rank && ++pick[d] == options[d].size()) pick[d++] = 0;
+    if (d == rank) break;
+  }
+  return true;
+}
+
+std::vector<Refined> Views::refine(const std::vector<const Value*>& xs) {
+  std::vector<Refined> cur;
+  for (const Cell& c : xs[0]->cells) cur.push_back({c.ext, c.pos, {c.poly}});
+  for (size_t i = 1; i < xs.size(); ++i) {
+    std::vector<Refined> next;
+    for (const Refined& r : cur) {
+      for (const Cell& c : xs[i]->cells) {
+        if (r.ext == c.ext && r.pos == c.pos) {
+          Refined n = r;
+          n.poly.push_back(c.poly);
+          next.push_back(std::move(n));
+          continue;
+        }
+        // Align with the first poly, then carry the others along.
+        const size_t rank = xs[0]->shape.size();
+        Cell x{r.ext, r.pos, {}};
+        std::vector<Digits> xd, yd;
+        std::vector<std::vector<Aligned>> options;
+        bool apart = false;
+        for (size_t d = 0; d < rank && !apart; ++d) {
+          xd.push_back(digits(x, d));
+          yd.push_back(digits(c, d));
+          std::vector<Aligned> one;
+          align(xd.back().lin, yd.back().lin, one);
+          apart = one.empty();
+          options.push_back(std::move(one));
+        }
+        if (apart) continue;
+        std::vector<size_t> pick(rank, 0);
+        while (true) {
+          Refined n;
+          std::vector<size_t> offset;
+          std::vector<const std::vector<Row>*> xr, yr;
+          for (size_t d = 0; d < rank; ++d) {
+            const Aligned& a = options[d][pick[d]];
+            offset.push_back(n.ext.size());
+            n.ext.insert(n.ext.end(), a.e.begin(), a.e.end());
+            xr.push_back(&a.x);
+            yr.push_back(&a.y);
+          }
+          const size_t w = n.ext.size() + 1;
+          n.pos.assign(rank * w, 0);
+          for (size_t d = 0; d < rank; ++d) {
+            const Aligned& a = options[d][pick[d]];
+            for (size_t k = 0; k < a.k.size(); ++k) n.pos[d * w + offset[d] + k] = a.k[k];
+            n.pos[d * w + w - 1] = a.c;
+          }
+          const Sub xs_sub = place(xd, xr, offset, r.ext.size(), static_cast<int>(w));
+          for (const Poly& p : r.poly) n.poly.push_back(a_.subst(p, xs_sub, n.ext));
+          n.poly.push_back(a_.subst(c.poly, place(yd, yr, offset, c.ext.size(), static_cast<int>(w)), n.ext));
+          next.push_back(std::move(n));
+          if (next.size() > 4096) throw Overflow("too many pieces");
+          size_t d = 0;
+          while (d < rank && ++pick[d] == options[d].size()) pick[d++] = 0;
+          if (d == rank) break;
+        }
+      }
+    }
+    cur = std::move(next);
+  }
+  return cur;
+}
+
+// y continues x in dimension dim: x grows.
+bool Views::merge(Cell& x, const Cell& y, size_t dim) {
+  const size_t xw = x.ext.size() + 1, yw = y.ext.size() + 1, rank = x.pos.size() / xw;
+  if (x.poly.size() != y.poly.size()) return false;
+  // Variables of x and y correspond by position rows; at most one differs: the growing one (may be missing on one side or both).
+  Digits xd = digits(x, dim), yd = digits(y, dim);
+  // The growing digit: the largest of the dimension.
+  auto largest = [](const Digits& d) {
+    size_t best = d.var.size();
+    for (size_t j = 0; j < d.var.size(); ++j) {
+      if (best == d.var.size() || d.lin.k[j] > d.lin.k[best]) best = j;
+    }
+    return best;
+  };
+  size_t gx = xd.var.size(), gy = yd.var.size();
+  int64_t k = 0;
+  const int64_t gap = yd.lin.c - xd.lin.c;
+  if (gap <= 0) return false;
+  const size_t lx = largest(xd), ly = largest(yd);
+  // Candidates: x has n digits, y has n digits (both grow in the largest), or one lacks it.
+  if (xd.var.size() == yd.var.size()) {
+    if (lx != xd.var.size() && xd.lin.k[lx] * x.ext[xd.var[lx]] == gap && xd.lin.k[lx] == yd.lin.k[ly]) {
+      gx = lx;
+      gy = ly;
+      k = xd.lin.k[lx];
+    } else {
+      k = gap;   // a new digit
+    }
+  } else if (xd.var.size() == yd.var.size() + 1 && lx != xd.var.size() && xd.lin.k[lx] * x.ext[xd.var[lx]] == gap) {
+    gx = lx;
+    k = xd.lin.k[lx];
+  } else if (yd.var.size() == xd.var.size() + 1 && ly != yd.var.size() && yd.lin.k[ly] == gap) {
+    gy = ly;
+    k = gap;
+  } else {
+    return false;
+  }
+  // The other variables must agree one by one: same extent, same position column.
+  std::vector<size_t> xo, yo;
+  for (size_t v = 0; v + 1 < xw; ++v) {
+    if (gx == xd.var.size() || v != xd.var[gx]) xo.push_back(v);
+  }
+  for (size_t v = 0; v + 1 < yw; ++v) {
+    if (gy == yd.var.size() || v != yd.var[gy]) yo.push_back(v);
+  }
+  if (xo.size() != yo.size()) return false;
+  std::vector<size_t> match(xo.size());
+  for (size_t i = 0; i < xo.size(); ++i) {
+    size_t found = yo.size();
+    for (size_t j = 0; j < yo.size(); ++j) {
+      bool same = x.ext[xo[i]] == y.ext[yo[j]];
+      for (size_t r = 0; same && r < rank; ++r) same = x.pos[r * xw + xo[i]] == y.pos[r * yw + yo[j]];
+      if (same) found = j;
+    }
+    if (found == yo.size()) return false;
+    match[i] = yo[found];
+  }
+  for (size_t r = 0; r < rank; ++r) {
+    if (r != dim && x.pos[r * xw + xw - 1] != y.pos[r * yw + yw - 1]) return false;
+  }
+  if (gx == xd.var.size()) {
+    // A new digit of size k: it must lie above (or exactly beside) the rest of x.
+    int64_t span = 0;
+    for (size_t j = 0; j < xd.var.size(); ++j) span += xd.lin.k[j] * (xd.lin.e[j] - 1);
+    if (span >= k) return false;
+  }
+  const int64_t ex = gx == xd.var.size() ? 1 : x.ext[xd.var[gx]], ey = gy == yd.var.size() ? 1 : y.ext[yd.var[gy]];
+  // Polys: same monomials; the growing variable's coefficients follow from either side or from the difference of the constants.
+  Poly merged;
+  for (size_t t = 0; t < x.poly.size(); ++t) {
+    const Term& p = x.poly[t];
+    const Term* q = nullptr;
+    Term fresh;
+    for (const Term& cand : y.poly) {
+      if (cand.f.size() != p.f.size() || !(cand.coef == p.coef)) continue;
+      bool same = true;
+      std::vector<Factor> fs;
+      for (size_t i = 0; same && i < p.f.size(); ++i) {
+        const Factor &a = p.f[i], &b = cand.f[i];
+        same = a.node == b.node && a.exp == b.exp;
+        if (!same) break;
+        Factor f{a.node, a.exp, {}};
+        const size_t rows = a_.node(a.node).dims.size();
+        for (size_t r = 0; same && r < rows; ++r) {
+          for (size_t v = 0; same && v < xo.size(); ++v) same = a.map[r * xw + xo[v]] == b.map[r * yw + match[v]];
+          const int64_t dc = b.map[r * yw + yw - 1] - a.map[r * xw + xw - 1];
+          int64_t g = 0;
+          if (gx != xd.var.size()) {
+            g = a.map[r * xw + xd.var[gx]];
+            if (g * ex != dc) same = false;
+            if (gy != yd.var.size() && b.map[r * yw + yd.var[gy]] != g) same = false;
+          } else if (gy != yd.var.size()) {
+            g = b.map[r * yw + yd.var[gy]];
+            if (g != dc) same = false;
+          } else {
+            g = dc;
+          }
+          for (size_t v = 0; v < xo.size(); ++v) f.map.push_back(a.map[r * xw + xo[v]]);
+          f.map.push_back(g);
+          f.map.push_back(a.map[r * xw + xw - 1]);
+        }
+        fs.push_back(std::move(f));
+      }
+      if (same) {
+        q = &cand;
+        fresh = Term{p.coef, std::move(fs)};
+        break;
+      }
+    }
+    if (!q) return false;
+    merged.push_back(std::move(fresh));
+  }
+  Cell out;
+  for (size_t v : xo) out.ext.push_back(x.ext[v]);
+  out.ext.push_back(ex + ey);
+  const size_t w = out.ext.size() + 1;
+  out.pos.assign(rank * w, 0);
+  for (size_t r = 0; r < rank; ++r) {
+    for (size_t v = 0; v < xo.size(); ++v) out.pos[r * w + v] = x.pos[r * xw + xo[v]];
+    if (r == dim) out.pos[r * w + w - 2] = k;
+    out.pos[r * w + w - 1] = x.pos[r * xw + xw - 1];
+  }
+  for (Term& t : merged) std::sort(t.f.begin(), t.f.end(), [](const Factor& a, const Factor& b) { return compare(a, b) < 0; });
+  std::sort(merged.begin(), merged.end(), [](const Term& a, const Term& b) { return compare(a, b) < 0; });
+  out.poly = std::move(merged);
+  tidy(out);
+  x = std::move(out);
+  return true;
+}
+
+void Views::join(Value& v) {
+  if (v.cells.size() < 2 || v.cells.size() > 512) return;
+  bool again = true;
+  while (again && v.cells.size() > 1) {
+    again = false;
+    for (size_t dim = 0; dim < v.shape.size() && v.cells.size() > 1; ++dim) {
+      std::stable_sort(v.cells.begin(), v.cells.end(), [&](const Cell& a, const Cell& b) {
+        const size_t aw = a.ext.size() + 1, bw = b.ext.size() + 1;
+        for (size_t d = 0; d < v.shape.size(); ++d) {
+          if (d == dim) continue;
+          const int64_t x = a.pos[d * aw + aw - 1], y = b.pos[d * bw + bw - 1];
+          if (x != y) return x < y;
+        }
+        return a.pos[dim * aw + aw - 1] < b.pos[dim * bw + bw - 1];
+      });
+      std::vector<Cell> out;
+      for (Cell& c : v.cells) {
+        if (!out.empty() && merge(out.back(), c, dim)) {
+          again = true;
+        } else {
+          out.push_back(std::move(c));
+        }
+      }
+      v.cells = std::move(out);
+    }
+  }
+}
+
+bool Views::equal(const Value& x, const Value& y, std::string* difference) {
+  if (x.shape != y.shape) return false;
+  std::vector<Refined> cells;
+  for (const Cell& c : x.cells) {
+    for (const Cell& d : y.cells) meet(c, d, cells);
+  }
+  for (const Refined& r : cells) {
+    if (a_.equal(r.poly[0], r.poly[1], r.ext)) continue;
+    if (difference) *difference = a_.str(r.poly[0]) + "   instead of   " + a_.str(r.poly[1]);
+    return false;
+  }
+  return true;
+}
+
+Poly Views::at(const Value& x, const std::vector<Row>& rows, const Ext& ctx) {
+  const Cell* only = x.cells.size() == 1 ? &x.cells[0] : nullptr;
+  if (only) {
+    const size_t w = only->ext.size() + 1;
+    // Every dimension plain: variable = row - offset.
+    Sub s;
+    s.width = static_cast<int>(ctx.size()) + 1;
+    s.rows.assign(only->ext.size(), Row(s.width, 0));
+    bool ok = true;
+    for (size_t d = 0; d < x.shape.size() && ok; ++d) {
+      int vars = 0;
+      for (size_t v = 0; v + 1 < w; ++v) {
+        if (only->pos[d * w + v] == 0) continue;
+        ++vars;
+        ok &= only->pos[d * w + v] == 1;
+        s.rows[v] = rows[d];
+        s.rows[v].back() -= only->pos[d * w + w - 1];
+      }
+      ok &= vars <= 1;
+    }
+    if (ok) return a_.subst(only->poly, s, ctx);
+  }
+  // In pieces (or with digits): name the tensor as a whole, by its cells.
+  Node n;
+  n.kind = Kind::Grid;
+  std::string key = "grid";
+  for (int64_t e : x.shape) key += ":" + std::to_string(e);
+  Value sorted = x;
+  std::stable_sort(sorted.cells.begin(), sorted.cells.end(), [&](const Cell& a, const Cell& b) {
+    const size_t aw = a.ext.size() + 1, bw = b.ext.size() + 1;
+    for (size_t d = 0; d < x.shape.size(); ++d) {
+      const int64_t p = a.pos[d * aw + aw - 1], q = b.pos[d * bw + bw - 1];
+      if (p != q) return p < q;
+    }
+    return false;
+  });
+  bool finite = true, integer = true, nonneg = true, boolean = true;
+  int64_t lo = kPosInf, hi = kNegInf;
+  for (const Cell& c : sorted.cells) {
+    key += "|";
+    for (int64_t v : c.ext) key += std::to_string(v) + ",";
+    for (int64_t v : c.pos) key += std::to_string(v) + ",";
+    for (const Term& t : c.poly) {
+      key += "+" + t.coef.str();
+      for (const Factor& f : t.f) {
+        key += "*" + std::to_string(f.node) + "^" + f.exp.str();
+        for (int64_t v : f.map) key += "," + std::to_string(v);
+      }
+    }
+    const Known k = a_.known(c.poly, c.ext);
+    finite &= k.finite;
+    integer &= k.integer;
+    nonneg &= k.nonneg;
+    boolean &= k.boolean;
+    lo = std::min(lo, k.lo);
+    hi = std::max(hi, k.hi);
+  }
+  n.name = key;
+  n.dims = x.shape;
+  n.known.finite = n.known.no_pos_inf = finite;
+  n.known.integer = integer;
+  n.known.nonneg = nonneg;
+  n.known.boolean = boolean;
+  if (integer) n.known.lo = lo, n.known.hi = hi;
+  n.cells = std::make_shared<const std::vector<Cell>>(std::move(sorted.cells));
+  const Nid id = a_.named_node(key, std::move(n));
+  std::vector<int64_t> map;
+  for (const Row& r : rows) map.insert(map.end(), r.begin(), r.end());
+  return a_.access(id, std::move(map), ctx);
+}
+
+}  // namespace shardproof::prove

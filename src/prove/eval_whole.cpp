@@ -1,0 +1,494 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Core operators -> Values, part 3: operators on whole dimensions, kernels, random draws.
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "prove/eval.h"
+#include "util/result.h"
+
+namespace shardproof::prove {
+
+using ir::DType;
+using ir::Fn;
+using ir::Op;
+
+// --- operators on whole dimensions -----------------------------------------------------------------------------------------------
+
+// The operator's node, read at the parallel variables (ctx) and the result's own; positions along parallel dimensions are left to the caller.
+Cell Evaluator::whole_cell(Node spec, const Ext& ctx, int P, const std::vector<int>& result, const ir::Shape& shape) {
+  const std::string name = spec.name;
+  const DType dtype = spec.dtype;
+  for (size_t d = 0; d < result.size(); ++d) {
+    if (result[d] >= P) spec.result.push_back(shape[d]);
+  }
+  spec.known.integer = ir::is_int(dtype) || dtype == DType::Bool;
+  if (dtype == DType::Bool) spec.known.boolean = spec.known.nonneg = true, spec.known.lo = 0, spec.known.hi = 1;
+  if (name.starts_with("arg") && spec.inner.size() == 1 && spec.inner[0].size() == 1) {
+    spec.known.lo = 0;
+    spec.known.hi = spec.inner[0][0] - 1;
+    spec.known.nonneg = spec.known.finite = spec.known.no_pos_inf = true;
+  }
+  if (name.starts_with("sort") && !spec.args.empty()) {
+    // A permutation of its operand: bounds and finiteness carry over.
+    Ext wide = ctx;
+    const size_t which = static_cast<size_t>(name.back() - '0') < spec.args.size() ? static_cast<size_t>(name.back() - '0') : 0;
+    wide.insert(wide.end(), spec.inner[which].begin(), spec.inner[which].end());
+    bool keys_fine = true;
+    for (size_t k = 0; k < spec.args.size(); ++k) {
+      Ext e = ctx;
+      e.insert(e.end(), spec.inner[k].begin(), spec.inner[k].end());
+      keys_fine &= algebra.known(spec.args[k], e).finite;
+    }
+    const Known k = algebra.known(spec.args[which], wide);
+    if (keys_fine) {
+      spec.known = k;
+      spec.known.nonzero = k.nonzero;
+    } else if (k.integer) {
+      spec.known.integer = true;
+      spec.known.lo = k.lo;
+      spec.known.hi = k.hi;
+      spec.known.nonneg = k.nonneg;
+    }
+  }
+  const size_t results = spec.result.size();
+  Factor f = algebra.intern(std::move(spec), ctx);
+  // Read at the parallel variables and the result's own.
+  Cell c;
+  c.ext = ctx;
+  for (size_t d = 0; d < result.size(); ++d) {
+    if (result[d] >= P) c.ext.push_back(shape[d]);
+  }
+  const size_t w = c.ext.size() + 1, pw = ctx.size() + 1;
+  std::vector<int64_t> map;
+  for (size_t r = 0; r < f.map.size() / pw; ++r) {
+    for (size_t v = 0; v + 1 < pw; ++v) map.push_back(f.map[r * pw + v]);
+    for (size_t v = 0; v < results; ++v) map.push_back(0);
+    map.push_back(f.map[r * pw + pw - 1]);
+  }
+  for (size_t v = 0; v < results; ++v) {
+    const Row r = unit(w, ctx.size() + v);
+    map.insert(map.end(), r.begin(), r.end());
+  }
+  c.pos.assign(result.size() * w, 0);
+  size_t next = ctx.size();
+  for (size_t d = 0; d < result.size(); ++d) {
+    if (result[d] >= P) c.pos[d * w + next++] = 1;
+  }
+  c.poly = algebra.access(f.node, std::move(map), c.ext);
+  return c;
+}
+
+Value Evaluator::whole(const std::string& name, DType dtype, const std::vector<WholeArg>& args, const std::vector<int64_t>& parallel,
+                       const std::vector<int>& result, const ir::Shape& shape) {
+  if (ir::num_elements(shape) == 0) return Value{shape, {}};
+  const int P = static_cast<int>(parallel.size());
+  // Where every argument is one plain piece along its inner dimensions, the cells of the arguments decide (parallel dimensions may be in
+  // pieces or have digits).
+  bool plain = true;
+  for (const WholeArg& a : args) {
+    for (const Cell& c : a.value->cells) {
+      const size_t w = c.ext.size() + 1;
+      for (size_t d = 0; d < a.factor.size(); ++d) {
+        if (a.factor[d] < P) continue;
+        int64_t vars = 0, extent = 1;
+        for (size_t v = 0; v + 1 < w; ++v) {
+          if (c.pos[d * w + v] != 0) ++vars, extent = c.ext[v];
+        }
+        plain &= vars <= 1 && extent == a.value->shape[d];
+      }
+    }
+  }
+  if (plain && !args.empty()) {
+    ir::Shape joint(parallel.begin(), parallel.end());
+    std::map<int, int64_t> inner_dim;   // inner factor -> joint dimension
+    std::vector<Value> spreads;
+    spreads.push_back(views.whole(joint, {}));
+    std::vector<std::vector<int64_t>> places;
+    for (const WholeArg& a : args) {
+      std::vector<int64_t> place;
+      for (size_t d = 0; d < a.factor.size(); ++d) {
+        if (a.factor[d] < P) {
+          place.push_back(a.factor[d]);
+          continue;
+        }
+        auto [it, fresh] = inner_dim.try_emplace(a.factor[d], static_cast<int64_t>(joint.size()));
+        if (fresh) joint.push_back(a.value->shape[d]);
+        place.push_back(it->second);
+      }
+      places.push_back(std::move(place));
+    }
+    spreads[0] = views.whole(joint, {});
+    for (size_t k = 0; k < args.size(); ++k) {
+      std::vector<int64_t> perm(places[k].size());
+      std::iota(perm.begin(), perm.end(), 0);
+      std::sort(perm.begin(), perm.end(), [&](int64_t p, int64_t q) { return places[k][p] < places[k][q]; });
+      std::vector<int64_t> sorted;
+      for (int64_t p : perm) sorted.push_back(places[k][p]);
+      spreads.push_back(views.broadcast(views.transpose(*args[k].value, perm), joint, sorted));
+    }
+    std::vector<const Value*> refs;
+    for (const Value& v : spreads) refs.push_back(&v);
+    Value out{shape, {}};
+    for (Refined& r : views.refine(refs)) {
+      const size_t w = r.ext.size() + 1;
+      std::vector<size_t> order, inner_var(joint.size(), r.ext.size());
+      std::vector<char> is_inner(r.ext.size(), 0);
+      for (size_t d = static_cast<size_t>(P); d < joint.size(); ++d) {
+        for (size_t v = 0; v + 1 < w; ++v) {
+          if (r.pos[d * w + v] != 0) inner_var[d] = v, is_inner[v] = 1;
+        }
+      }
+      Ext ctx;
+      for (size_t v = 0; v + 1 < w; ++v) {
+        if (!is_inner[v]) order.push_back(v), ctx.push_back(r.ext[v]);
+      }
+      Node spec;
+      spec.kind = Kind::Whole;
+      spec.name = name;
+      spec.dtype = dtype;
+      for (size_t k = 0; k < args.size(); ++k) {
+        Ext inner;
+        Sub s;
+        s.width = static_cast<int>(ctx.size()) + 1;
+        std::vector<std::pair<size_t, size_t>> put;   // joint variable, inner number
+        for (size_t d = 0; d < args[k].factor.size(); ++d) {
+          if (args[k].factor[d] < P) continue;
+          const size_t var = inner_var[static_cast<size_t>(places[k][d])];
+          if (var < r.ext.size()) put.emplace_back(var, inner.size());
+          inner.push_back(args[k].value->shape[d]);
+        }
+        s.width += static_cast<int>(inner.size());
+        s.rows.assign(r.ext.size(), Row(s.width, 0));
+        for (size_t p = 0; p < order.size(); ++p) s.rows[order[p]][p] = 1;
+        for (const auto& [var, number] : put) s.rows[var][ctx.size() + number] = 1;
+        Ext wide = ctx;
+        wide.insert(wide.end(), inner.begin(), inner.end());
+        spec.args.push_back(algebra.subst(r.poly[1 + k], s, wide));
+        spec.inner.push_back(std::move(inner));
+      }
+      Cell c = whole_cell(std::move(spec), ctx, P, result, shape);
+      // Positions along parallel dimensions are those of the refined cell.
+      const size_t cw = c.ext.size() + 1;
+      for (size_t d = 0; d < result.size(); ++d) {
+        if (result[d] >= P) continue;
+        for (size_t p = 0; p < order.size(); ++p) c.pos[d * cw + p] = r.pos[static_cast<size_t>(result[d]) * w + order[p]];
+        c.pos[d * cw + cw - 1] = r.pos[static_cast<size_t>(result[d]) * w + w - 1];
+      }
+      out.cells.push_back(std::move(c));
+    }
+    if (out.cells.size() > 1) views.join(out);
+    return out;
+  }
+  // Borders along parallel dimensions.
+  std::vector<std::vector<int64_t>> cuts(P);
+  for (int p = 0; p < P; ++p) cuts[p] = {0, parallel[p]};
+  for (const WholeArg& a : args) {
+    for (const Cell& c : a.value->cells) {
+      const size_t w = c.ext.size() + 1;
+      for (size_t d = 0; d < a.factor.size(); ++d) {
+        if (a.factor[d] >= P) continue;
+        int64_t lo = c.pos[d * w + w - 1], hi = lo, count = 1;
+        for (size_t v = 0; v + 1 < w; ++v) {
+          hi += c.pos[d * w + v] * (c.ext[v] - 1);
+          if (c.pos[d * w + v] != 0) count *= c.ext[v];
+        }
+        if (count != hi - lo + 1) continue;
+        cuts[a.factor[d]].push_back(lo);
+        cuts[a.factor[d]].push_back(hi + 1);
+      }
+    }
+  }
+  int64_t boxes = 1;
+  for (auto& c : cuts) {
+    std::sort(c.begin(), c.end());
+    c.erase(std::unique(c.begin(), c.end()), c.end());
+    boxes *= static_cast<int64_t>(c.size()) - 1;
+  }
+  if (boxes > 1024) throw Overflow("too many pieces");
+  Value out{shape, {}};
+  std::vector<size_t> at(P, 0);
+  while (true) {
+    Ext ctx;
+    for (int p = 0; p < P; ++p) ctx.push_back(cuts[p][at[p] + 1] - cuts[p][at[p]]);
+    Node spec;
+    spec.kind = Kind::Whole;
+    spec.name = name;
+    spec.dtype = dtype;
+    for (const WholeArg& a : args) {
+      // The argument over the box's parallel variables and its own inner ones.
+      std::vector<int64_t> start, stop, step(a.value->shape.size(), 1);
+      Ext wide = ctx;
+      std::vector<Row> rows;
+      Ext inner;
+      for (size_t d = 0; d < a.factor.size(); ++d) {
+        if (a.factor[d] < P) {
+          start.push_back(cuts[a.factor[d]][at[a.factor[d]]]);
+          stop.push_back(cuts[a.factor[d]][at[a.factor[d]] + 1]);
+        } else {
+          start.push_back(0);
+          stop.push_back(a.value->shape[d]);
+          inner.push_back(a.value->shape[d]);
+          wide.push_back(a.value->shape[d]);
+        }
+      }
+      size_t next = static_cast<size_t>(P);
+      for (size_t d = 0; d < a.factor.size(); ++d) rows.push_back(unit(wide.size() + 1, a.factor[d] < P ? static_cast<size_t>(a.factor[d]) : next++));
+      const Value piece = views.slice(*a.value, start, stop, step);
+      spec.args.push_back(views.at(piece, rows, wide));
+      spec.inner.push_back(std::move(inner));
+    }
+    Cell c = whole_cell(std::move(spec), ctx, P, result, shape);
+    const size_t w = c.ext.size() + 1;
+    for (size_t d = 0; d < result.size(); ++d) {
+      if (result[d] >= P) continue;
+      c.pos[d * w + static_cast<size_t>(result[d])] = 1;
+      c.pos[d * w + w - 1] = cuts[result[d]][at[result[d]]];
+    }
+    out.cells.push_back(std::move(c));
+    int p = 0;
+    while (p < P && ++at[p] + 1 == cuts[p].size()) at[p++] = 0;
+    if (p == P) break;
+  }
+  if (out.cells.size() > 1) views.join(out);
+  return out;
+}
+
+Value Evaluator::compute_result(ir::NodeId id, const ir::Node& n) {
+  const ir::Node& t = problem_.graph[n.in[0]];
+  for (ir::NodeId in : t.in) value(in);
+  if (t.op == Op::Sort) {
+    const Value& x = values_[t.in[0]];
+    std::vector<int64_t> parallel;
+    std::vector<int> factor;
+    for (size_t d = 0; d < x.shape.size(); ++d) {
+      factor.push_back(static_cast<int64_t>(d) == t.a[0] ? 1000 : static_cast<int>(parallel.size()));
+      if (static_cast<int64_t>(d) != t.a[0]) parallel.push_back(x.shape[d]);
+    }
+    if (!t.a[2]) assumptions.insert("sorting and top-k: ties go to the lower index");
+    std::vector<WholeArg> args;
+    for (ir::NodeId in : t.in) args.push_back({&values_[in], factor});
+    // The key's own result does not depend on what is carried along.
+    if (n.a[0] == 0) args.resize(1);
+    return whole(fmt::format("sort:{}:{}", t.a[1], n.a[0]), n.dtype, args, parallel, factor, n.shape);
+  }
+  if (t.op != Op::Opaque) throw Overflow("result of an unknown tuple");
+  for (size_t k = 0; k < problem_.opaque_nodes.size(); ++k) {
+    if (problem_.opaque_nodes[k] == n.in[0]) {
+      undecided[id] = {"unsupported-operator", problem_.opaque_reasons[k]};
+      break;
+    }
+  }
+  // A kernel: by its factor rule, else a function of its whole operands.
+  std::vector<ir::Shape> operands, results;
+  for (ir::NodeId in : t.in) operands.push_back(problem_.graph[in].shape);
+  for (const auto& [type, shape] : t.tuple) results.push_back(shape);
+  std::string base = t.attrs;
+  const auto bar = base.find("|factors:");
+  if (bar != std::string::npos) base = base.substr(0, bar);
+  const std::string name = fmt::format("{}({})#{}", t.name, base, n.a[0]);
+  std::optional<lower::KernelContract> contract;
+  if (bar != std::string::npos) {
+    auto parsed = lower::parse_kernel_contract(t.attrs);
+    if (parsed) {
+      auto resolved = lower::resolve_extents(*parsed, operands, results);
+      if (resolved && resolved->operands.size() == operands.size()) contract = *resolved;
+    }
+  }
+  std::vector<Value> split(t.in.size());
+  std::vector<WholeArg> args;
+  std::vector<int64_t> parallel;
+  std::vector<int> result;
+  int inner = 1000;
+  if (!contract) {
+    for (size_t k = 0; k < t.in.size(); ++k) {
+      std::vector<int> f;
+      for (size_t d = 0; d < operands[k].size(); ++d) f.push_back(inner++);
+      args.push_back({&values_[t.in[k]], f});
+    }
+    for (size_t d = 0; d < n.shape.size(); ++d) result.push_back(inner++);
+    return whole(name, n.dtype, args, parallel, result, n.shape);
+  }
+  assumptions.insert(fmt::format("kernel {} obeys its contract {}", t.name, bar == std::string::npos ? "" : t.attrs.substr(bar + 10)));
+  std::vector<int> number(contract->factors.size());
+  for (size_t f = 0; f < contract->factors.size(); ++f) {
+    if (contract->factors[f].kind == lower::KernelContract::Factor::Kind::Parallel) {
+      number[f] = static_cast<int>(parallel.size());
+      parallel.push_back(contract->factors[f].extent);
+    } else {
+      number[f] = inner++;
+    }
+  }
+  auto shape_of = [&](const std::vector<lower::KernelContract::Dim>& dims, std::vector<int>& factors) {
+    ir::Shape s;
+    for (const auto& dim : dims) {
+      for (uint32_t f : dim) {
+        s.push_back(contract->factors[f].extent);
+        factors.push_back(number[f]);
+      }
+      if (dim.empty()) {
+        s.push_back(1);
+        factors.push_back(inner++);
+      }
+    }
+    return s;
+  };
+  for (size_t k = 0; k < t.in.size(); ++k) {
+    std::vector<int> f;
+    const ir::Shape s = shape_of(contract->operands[k], f);
+    split[k] = views.reshape(values_[t.in[k]], s);
+    args.push_back({&split[k], f});
+  }
+  const ir::Shape s = shape_of(contract->results[n.a[0]], result);
+  return views.reshape(whole(name, n.dtype, args, parallel, result, s), n.shape);
+}
+
+// --- draws ---------------------------------------------------------------------------------------------------------------------
+
+// Draws of the two sides are matched by kind, parameter and order, and by where their results are used: if the tensor that a draw is
+// multiplied with (or selects from) is a view of the one that a sequential draw is used on, the draw is that view of the sequential one.
+Value Evaluator::compute_random(ir::NodeId id, const ir::Node& n) {
+  const ir::Graph& g = problem_.graph;
+  const std::string kind = fmt::format("{}:{}:{}:{:a}", n.name, static_cast<int>(n.lit.kind), n.lit.i, n.lit.d);
+  auto draw = [&](ir::NodeId s) {
+    Node b;
+    b.kind = Kind::Base;
+    b.dtype = g[s].dtype;
+    b.dims = g[s].shape;
+    b.name = fmt::format("draw {}", g[s].label);
+    const bool mask = n.name == "bernoulli";
+    b.known.finite = b.known.no_pos_inf = true;
+    b.known.boolean = b.known.integer = b.known.nonneg = mask;
+    if (mask) b.known.lo = 0, b.known.hi = 1;
+    return algebra.named_node(fmt::format("draw:{}", s), std::move(b));
+  };
+  if (problem_.side[id] < 0) return views.of_node(n.shape, draw(id));
+  if (users_known_ != g.nodes.size()) {
+    users_.assign(g.nodes.size(), {});
+    draws_.clear();
+    for (ir::NodeId k = 0; k < g.nodes.size(); ++k) {
+      for (ir::NodeId in : g[k].in) users_[in].push_back(k);
+      if (g[k].op == Op::Random && problem_.side[k] < 0) {
+        draws_[{0, fmt::format("{}:{}:{}:{:a}", g[k].name, static_cast<int>(g[k].lit.kind), g[k].lit.i, g[k].lit.d)}].push_back(k);
+      }
+    }
+    users_known_ = g.nodes.size();
+  }
+  // The tensor that a draw acts on.
+  auto partner = [&](ir::NodeId r) -> ir::NodeId {
+    std::vector<ir::NodeId> front{r};
+    for (size_t at = 0; at < front.size() && at < 64; ++at) {
+      for (ir::NodeId u : users_[front[at]]) {
+        const ir::Node& user = g[u];
+        if (user.op != Op::Map) continue;
+        ir::NodeId other = ir::kNoNode;
+        bool only = true;
+        for (ir::NodeId in : user.in) {
+          if (std::find(front.begin(), front.end(), in) != front.end()) continue;
+          if (g[in].shape.empty() && !user.shape.empty()) continue;
+          if (g[in].op == Op::Const) continue;
+          only = false;
+          if (other == ir::kNoNode) other = in;
+        }
+        if (only) {
+          if (std::find(front.begin(), front.end(), u) == front.end()) front.push_back(u);
+        } else if (g[other].shape == g[r].shape) {
+          return other;
+        }
+      }
+    }
+    return ir::kNoNode;
+  };
+  const int rank = problem_.side[id];
+  const ir::NodeId mine = partner(id);
+  const auto it = draws_.find({0, kind});
+  if (it == draws_.end()) throw Overflow(fmt::format("random draw {} has no counterpart in the sequential program", n.label));
+  std::string why;
+  for (const bool taken : {false, true}) {
+    for (ir::NodeId s : it->second) {
+      if ((matched_.count({rank, s}) != 0) != taken) continue;
+      const ir::NodeId theirs = partner(s);
+      if (mine == ir::kNoNode || theirs == ir::kNoNode) {
+        if (g[s].shape != n.shape || taken) continue;
+        matched_[{rank, s}] = id;
+        assumptions.insert(fmt::format("random draw {} on rank {} is the sequential draw {}", n.label, rank, g[s].label));
+        return views.of_node(n.shape, draw(s));
+      }
+      const Value x = value(mine), y = value(theirs);
+      if (y.cells.size() != 1 || y.cells[0].poly.empty()) continue;
+      const Cell& whole_cell = y.cells[0];
+      const size_t yw = whole_cell.ext.size() + 1;
+      Value out{n.shape, {}};
+      bool ok = true;
+      for (const Cell& c : x.cells) {
+        const size_t xw = c.ext.size() + 1;
+        bool found = false;
+        // y's variables as affine forms of x's, from one factor that both polys have.
+        for (const Term& ty : whole_cell.poly) {
+          for (const Factor& fy : ty.f) {
+            if (found) break;
+            for (const Term& tx : c.poly) {
+              for (const Factor& fx : tx.f) {
+                if (found || fx.node != fy.node || !(fx.exp == fy.exp)) continue;
+                Sub s2;
+                s2.width = static_cast<int>(xw);
+                s2.rows.assign(yw - 1, Row());
+                for (size_t r = 0; r < fy.map.size() / yw; ++r) {
+                  int only = -1, count = 0;
+                  for (size_t v = 0; v + 1 < yw; ++v) {
+                    if (fy.map[r * yw + v] != 0) ++count, only = static_cast<int>(v);
+                  }
+                  if (count != 1 || !s2.rows[only].empty() || fy.map[r * yw + only] != 1) continue;
+                  Row row(fx.map.begin() + static_cast<std::ptrdiff_t>(r * xw), fx.map.begin() + static_cast<std::ptrdiff_t>((r + 1) * xw));
+                  row.back() -= fy.map[r * yw + yw - 1];
+                  s2.rows[only] = std::move(row);
+                }
+                bool all = true;
+                for (size_t v = 0; v + 1 < yw; ++v) {
+                  if (s2.rows[v].empty()) {
+                    all = false;
+                    continue;
+                  }
+                  int64_t lo = s2.rows[v].back(), hi = lo;
+                  for (size_t k = 0; k + 1 < xw; ++k) {
+                    const int64_t d = s2.rows[v][k] * (c.ext[k] - 1);
+                    (d < 0 ? lo : hi) += d;
+                  }
+                  all &= lo >= 0 && hi < whole_cell.ext[v];
+                }
+                if (!all) continue;
+                if (!algebra.equal(algebra.subst(whole_cell.poly, s2, c.ext), c.poly, c.ext)) continue;
+                // The draw at y's position.
+                std::vector<int64_t> map;
+                for (size_t d = 0; d < g[s].shape.size(); ++d) {
+                  Row row(xw, 0);
+                  row.back() = whole_cell.pos[d * yw + yw - 1];
+                  for (size_t v = 0; v + 1 < yw; ++v) {
+                    for (size_t k = 0; k < xw; ++k) row[k] += whole_cell.pos[d * yw + v] * s2.rows[v][k];
+                  }
+                  map.insert(map.end(), row.begin(), row.end());
+                }
+                out.cells.push_back(Cell{c.ext, c.pos, algebra.access(draw(s), std::move(map), c.ext)});
+                found = true;
+              }
+            }
+          }
+        }
+        ok &= found;
+      }
+      if (!ok) {
+        why = "it acts on another tensor";
+        continue;
+      }
+      matched_[{rank, s}] = id;
+      if (out.cells.size() > 1) views.join(out);
+      assumptions.insert(taken ? fmt::format("random draw {} on rank {} repeats the sequential draw {} (recomputation)", n.label, rank, g[s].label)
+                               : fmt::format("random draw {} on rank {} is its piece of the sequential draw {}", n.label, rank, g[s].label));
+      return out;
+    }
+  }
+  throw Overflow(fmt::format("random draw {} on rank {} matches no sequential draw {}", n.label, rank, why));
+}
+
+}  // namespace shardproof::prove

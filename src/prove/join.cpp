@@ -1,0 +1,434 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Joining the pieces of sums: adjacent boxes, single elements, parts of ranks.
+#include <algorithm>
+
+#include "prove/algebra.h"
+#include "prove/rows.h"
+#include "util/result.h"
+
+namespace shardproof::prove {
+
+// --- joining pieces of sums ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Splits x and y into their common factors and the two remainders.
+void split_common(const Term& x, const Term& y, Term& common, std::vector<Factor>& rx, std::vector<Factor>& ry) {
+  size_t i = 0, j = 0;
+  while (i < x.f.size() || j < y.f.size()) {
+    const int c = i == x.f.size() ? 1 : j == y.f.size() ? -1 : compare(x.f[i], y.f[j]);
+    if (c == 0) {
+      common.f.push_back(x.f[i]);
+      ++i;
+      ++j;
+    } else if (c < 0) {
+      rx.push_back(x.f[i++]);
+    } else {
+      ry.push_back(y.f[j++]);
+    }
+  }
+}
+
+}  // namespace
+
+// A sum over a range, and one more slice of it (L-12): sum_{k in [a,b)} m(k) + m(b).
+std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, const std::vector<Factor>& rest, const Ext& ctx) {
+  const int bound = nodes_[red.node].num_bound();
+  if (bound > 4 || rest.empty() || rest.size() > 4) return std::nullopt;
+  // A slice of the body reads the same unknowns: most pairs are told apart by that, without making the slice.
+  {
+    std::vector<Nid> mine, theirs;
+    auto collect = [&](const std::vector<Factor>& fs, std::vector<Nid>& into) {
+      for (const Factor& f : fs) {
+        const Node& n = nodes_[f.node];
+        if (n.kind == Kind::Red && n.fn == ir::Fn::Add && n.args[0].size() == 1) {
+          for (const Factor& g : n.args[0][0].f) {
+            if (nodes_[g.node].kind == Kind::Base || nodes_[g.node].kind == Kind::Fn) into.push_back(g.node);
+          }
+        } else if (n.kind == Kind::Base || n.kind == Kind::Fn) {
+          into.push_back(f.node);
+        }
+      }
+      std::sort(into.begin(), into.end());
+      into.erase(std::unique(into.begin(), into.end()), into.end());
+    };
+    collect({red}, mine);
+    collect(rest, theirs);
+    if (!std::includes(mine.begin(), mine.end(), theirs.begin(), theirs.end())) return std::nullopt;
+  }
+  const Poly other = make_term(Term{1, rest}, ctx);
+  auto [body, ext] = open_red(red, ctx);
+  const size_t m = ctx.size(), w = ext.size() + 1;
+  for (int k = 0; k < bound; ++k) {
+    const size_t var = m + static_cast<size_t>(k);
+    const int64_t extent = ext[var];
+    for (const int64_t at : {extent, int64_t{-1}}) {
+      // Out-of-range reads would be meaningless: only if every access stays in bounds.
+      bool inside = true;
+      for (const Factor& f : body.f) {
+        const Node& fn = nodes_[f.node];
+        for (size_t d = 0; inside && d < fn.dims.size(); ++d) {
+          if (fn.dims[d] == kUnbounded || f.map[d * w + var] == 0) continue;
+          int64_t lo = f.map[d * w + w - 1] + f.map[d * w + var] * at, hi = lo;
+          for (size_t v = 0; v + 1 < w; ++v) {
+            if (v == var || f.map[d * w + v] == 0) continue;
+            const int64_t x = f.map[d * w + v] * (ext[v] == kUnbounded ? 0 : ext[v] - 1);
+            (x < 0 ? lo : hi) += x;
+          }
+          inside = lo >= 0 && hi < fn.dims[d];
+        }
+      }
+      if (!inside) continue;
+      Ext slice_ext = ext;
+      slice_ext.erase(slice_ext.begin() + static_cast<std::ptrdiff_t>(var));
+      Sub s;
+      s.width = static_cast<int>(slice_ext.size()) + 1;
+      for (size_t v = 0, n = 0; v + 1 < w; ++v) {
+        Row r(s.width, 0);
+        if (v == var) {
+          r[s.width - 1] = at;
+        } else {
+          r[n++] = 1;
+        }
+        s.rows.push_back(std::move(r));
+      }
+      const Poly slice = subst({body}, s, slice_ext);
+      const Poly element = bound == 1 ? slice : reduce(ir::Fn::Add, slice, slice_ext, bound - 1);
+      if (element.size() != other.size() || !equal(element, other, ctx)) continue;
+      Ext longer = ext;
+      longer[var] = extent + 1;
+      Term wide = body;
+      if (at < 0) {
+        for (Factor& g : wide.f) {
+          for (size_t d = 0; d < g.map.size() / w; ++d) g.map[d * w + w - 1] -= g.map[d * w + var];
+        }
+      }
+      ++applications;
+      return mul(make_term(common, ctx), reduce_term(wide, longer, bound), ctx);
+    }
+  }
+  return std::nullopt;
+}
+
+// Two sums over equally large boxes whose bodies differ only in constants (L-13): a sum over one variable more. This is how the parts
+// of ranks that each hold one value of an index meet.
+std::optional<Poly> Algebra::roll_sums(const Term& common, const Factor& x, const Factor& y, const Ext& ctx) {
+  const int bound = nodes_[x.node].num_bound();
+  if (bound != nodes_[y.node].num_bound() || bound > 3) return std::nullopt;
+  const auto [bx, ex] = open_red(x, ctx);
+  const auto [by, ey] = open_red(y, ctx);
+  if (bx.f.size() != by.f.size()) return std::nullopt;
+  for (size_t i = 0; i < bx.f.size(); ++i) {
+    if (bx.f[i].node != by.f[i].node || !(bx.f[i].exp == by.f[i].exp)) return std::nullopt;
+    if (i > 0 && bx.f[i].node == bx.f[i - 1].node) return std::nullopt;   // which is which would be a guess
+  }
+  const size_t m = ctx.size(), w = ex.size() + 1;
+  std::vector<int> perm(bound);
+  for (int k = 0; k < bound; ++k) perm[k] = k;
+  do {
+    bool same = true;
+    for (int k = 0; k < bound; ++k) same &= ex[m + k] == ey[m + perm[k]];
+    if (!same) continue;
+    Term body{1, {}};
+    bool differ = false;
+    for (size_t i = 0; same && i < bx.f.size(); ++i) {
+      Factor f{bx.f[i].node, bx.f[i].exp, {}};
+      for (size_t d = 0; same && d < bx.f[i].map.size() / w; ++d) {
+        const int64_t *p = &bx.f[i].map[d * w], *q = &by.f[i].map[d * w];
+        for (size_t v = 0; v < m; ++v) {
+          same &= p[v] == q[v];
+          f.map.push_back(p[v]);
+        }
+        for (int k = 0; k < bound; ++k) {
+          same &= p[m + k] == q[m + perm[k]];
+          f.map.push_back(p[m + k]);
+        }
+        f.map.push_back(q[w - 1] - p[w - 1]);
+        differ |= q[w - 1] != p[w - 1];
+        f.map.push_back(p[w - 1]);
+      }
+      body.f.push_back(std::move(f));
+    }
+    if (!same || !differ) continue;
+    // Only neighbours: pieces may come in any order, and a pair that skips one would not meet the rest.
+    bool adjacent = false;
+    for (const Factor& f : body.f) {
+      const size_t nw = w + 1;
+      for (size_t d = 0; d < f.map.size() / nw; ++d) {
+        const int64_t step = std::abs(f.map[d * nw + m + bound]);
+        if (step == 0) continue;
+        int64_t top = 1;
+        for (int k = 0; k < bound; ++k) {
+          if (f.map[d * nw + m + k] != 0) top = std::max(top, mul_checked(std::abs(f.map[d * nw + m + k]), ex[m + k]));
+        }
+        adjacent |= step == top;
+      }
+    }
+    if (!adjacent) return std::nullopt;
+    Ext ext = ex;
+    ext.push_back(2);
+    ++applications;
+    Poly sum = reduce_term(body, ext, bound + 1);
+    if (sum.size() != 1) return std::nullopt;
+    return mul(make_term(common, ctx), sum, ctx);
+  } while (std::next_permutation(perm.begin(), perm.end()));
+  return std::nullopt;
+}
+
+// Two equal products read at two constant places (L-13): a sum over a range of two.
+std::optional<Poly> Algebra::roll_pair(const Term& common, const std::vector<Factor>& x, const std::vector<Factor>& y, const Ext& ctx) {
+  if (x.size() != y.size() || x.empty()) return std::nullopt;
+  const size_t w = ctx.size() + 1;
+  Term body{1, {}};
+  bool differ = false;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (x[i].node != y[i].node || !(x[i].exp == y[i].exp) || nodes_[x[i].node].kind == Kind::Bracket) return std::nullopt;
+    Factor f{x[i].node, x[i].exp, {}};
+    for (size_t d = 0; d < x[i].map.size() / w; ++d) {
+      for (size_t v = 0; v + 1 < w; ++v) {
+        if (x[i].map[d * w + v] != y[i].map[d * w + v]) return std::nullopt;
+        f.map.push_back(x[i].map[d * w + v]);
+      }
+      const int64_t delta = y[i].map[d * w + w - 1] - x[i].map[d * w + w - 1];
+      differ |= delta != 0;
+      f.map.push_back(delta);
+      f.map.push_back(x[i].map[d * w + w - 1]);
+    }
+    body.f.push_back(std::move(f));
+  }
+  if (!differ) return std::nullopt;
+  bool adjacent = false;
+  for (const Factor& f : body.f) {
+    for (size_t d = 0; d < f.map.size() / (w + 1); ++d) adjacent |= std::abs(f.map[d * (w + 1) + w - 1]) == 1;
+  }
+  if (!adjacent) return std::nullopt;
+  Ext ext = ctx;
+  ext.push_back(2);
+  ++applications;
+  // A factor that is a sum itself may be part of one larger sum in the sequential program (one head of several in a flattened
+  // contraction): that form is taken if its body is already known.
+  int inner = -1, count = 0;
+  for (size_t i = 0; i < body.f.size(); ++i) {
+    const Node& n = nodes_[body.f[i].node];
+    if (n.kind == Kind::Red && n.fn == ir::Fn::Add && body.f[i].exp.is_one()) inner = static_cast<int>(i), ++count;
+  }
+  if (count == 1 && body.f.size() > 1) {
+    auto [opened, wider] = open_red(body.f[inner], ext);
+    // Bound variables last: ctx, the new one, the opened ones.
+    for (size_t i = 0; i < body.f.size(); ++i) {
+      if (static_cast<int>(i) == inner) continue;
+      Factor g{body.f[i].node, body.f[i].exp, {}};
+      const size_t ew = ext.size() + 1;
+      for (size_t d = 0; d < body.f[i].map.size() / ew; ++d) {
+        g.map.insert(g.map.end(), body.f[i].map.begin() + static_cast<std::ptrdiff_t>(d * ew), body.f[i].map.begin() + static_cast<std::ptrdiff_t>(d * ew + ew - 1));
+        g.map.insert(g.map.end(), wider.size() - ext.size(), 0);
+        g.map.push_back(body.f[i].map[d * ew + ew - 1]);
+      }
+      opened.f.push_back(std::move(g));
+    }
+    std::sort(opened.f.begin(), opened.f.end(), [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; });
+    const size_t kernels = kernels_.size();
+    Poly flat = reduce_term(opened, wider, static_cast<int>(wider.size() - ctx.size()));
+    if (kernels == kernels_.size() && flat.size() == 1) return mul(make_term(common, ctx), flat, ctx);
+  }
+  Poly sum = reduce_term(body, ext, 1);
+  if (sum.size() != 1) return std::nullopt;
+  return mul(make_term(common, ctx), sum, ctx);
+}
+
+std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& ctx) {
+  if (x.coef.is_zero() || y.coef.is_zero() || x.f.empty() || y.f.empty()) return std::nullopt;
+  Term common{1, {}};
+  std::vector<Factor> rx, ry;
+  split_common(x, y, common, rx, ry);
+  // (3 - i) m + 12 m = (15 - i) m: index forms before one product are one index form.
+  auto is_index = [&](const std::vector<Factor>& r) { return r.size() == 1 && r[0].exp.is_one() && r[0].node == iota(); };
+  if (!common.f.empty() && (is_index(rx) || is_index(ry)) && (rx.empty() || is_index(rx)) && (ry.empty() || is_index(ry))) {
+    Poly both{Term{x.coef, rx}};
+    both.push_back(Term{y.coef, ry});
+    collect_iota(both, ctx);
+    if (both.empty()) return scale(make_term(std::move(common), ctx), 0);
+    if (both.size() == 1) {
+      ++applications;
+      Term t{both[0].coef, std::move(common.f)};
+      t.f.insert(t.f.end(), both[0].f.begin(), both[0].f.end());
+      return make_term(std::move(t), ctx);
+    }
+  }
+  // L-30: c N m + d M m = (c N + d M) m where N or M is a named sum and the sum in brackets is no longer than the longer of the two: the
+  // ranks' parts of a named sum meet before the product.
+  auto is_name = [&](const std::vector<Factor>& r) { return r.size() == 1 && r[0].exp.is_one() && nodes_[r[0].node].kind == Kind::Sum; };
+  if (!common.f.empty() && (is_name(rx) || is_name(ry)) && !rx.empty() && !ry.empty()) {
+    const Poly a = is_name(rx) ? expand_named(rx[0], ctx) : make_term(Term{1, rx}, ctx);
+    const Poly b = is_name(ry) ? expand_named(ry[0], ctx) : make_term(Term{1, ry}, ctx);
+    Poly both = add(scale(a, x.coef), scale(b, y.coef), ctx);
+    if (both.size() <= std::max(a.size(), b.size())) {
+      ++applications;
+      return mul(make_term(std::move(common), ctx), both, ctx);
+    }
+  }
+  if (!(x.coef == y.coef)) return std::nullopt;
+  common.coef = x.coef;
+  if (rx.empty() || ry.empty()) return std::nullopt;
+  auto is_sum = [&](const Factor& f) { return f.exp.is_one() && nodes_[f.node].kind == Kind::Red && nodes_[f.node].fn == ir::Fn::Add; };
+  if (rx.size() == 1 && ry.size() == 1 && is_sum(rx[0]) && is_sum(ry[0])) {
+    const Node &a = nodes_[rx[0].node], &b = nodes_[ry[0].node];
+    if (a.kernel == b.kernel && rx[0].map == ry[0].map) {
+      // L-10: adjacent boxes of one body.
+      int differ = -1;
+      bool fits = true, swapped = false;
+      for (int k = 0; k < a.num_bound(); ++k) {
+        if (a.box[2 * k] == b.box[2 * k] && a.box[2 * k + 1] == b.box[2 * k + 1]) continue;
+        if (differ >= 0) fits = false;
+        differ = k;
+        if (a.box[2 * k + 1] == b.box[2 * k]) continue;
+        if (b.box[2 * k + 1] == a.box[2 * k]) {
+          swapped = true;
+        } else {
+          fits = false;
+        }
+      }
+      if (!fits || differ < 0) return std::nullopt;
+      const Factor& low = swapped ? ry[0] : rx[0];
+      const int64_t more = swapped ? a.box[2 * differ + 1] - a.box[2 * differ] : b.box[2 * differ + 1] - b.box[2 * differ];
+      auto [body, ext] = open_red(low, ctx);
+      ext[ctx.size() + differ] += more;
+      ++applications;
+      Poly sum = reduce_term(body, ext, static_cast<int>(ext.size() - ctx.size()));
+      return mul(make_term(common, ctx), sum, ctx);
+    }
+    // L-11: one body has a bracket more, which is 1 everywhere on the other's box: put it in there, too.
+    if (a.num_bound() == b.num_bound()) {
+      std::vector<int> order(a.num_bound());
+      for (size_t k = 0; k < order.size(); ++k) order[k] = static_cast<int>(k);
+      for (int turn = 0, next = 0; turn < 2; turn = next) {
+        // Both turns, each with every order of the other's bound variables.
+        const Factor &with = turn ? ry[0] : rx[0], &without = turn ? rx[0] : ry[0];
+        auto [bw, ew] = open_red(with, ctx);
+        auto [bo, eo] = open_red(without, ctx);
+        {
+          const size_t m = ctx.size(), w = eo.size() + 1;
+          const Ext old = eo;
+          for (size_t k = 0; k < order.size(); ++k) eo[m + k] = old[m + static_cast<size_t>(order[k])];
+          for (Factor& f : bo.f) {
+            const std::vector<int64_t> map = f.map;
+            for (size_t d = 0; d < map.size() / w; ++d) {
+              for (size_t k = 0; k < order.size(); ++k) f.map[d * w + m + k] = map[d * w + m + static_cast<size_t>(order[k])];
+            }
+          }
+          std::sort(bo.f.begin(), bo.f.end(), [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; });
+        }
+        next = order.size() <= 3 && bw.f.size() > bo.f.size() && std::next_permutation(order.begin(), order.end()) ? turn : turn + 1;
+        if (next != turn) std::sort(order.begin(), order.end());
+        if (bw.f.size() <= bo.f.size()) continue;
+        // Same absolute coordinates of the bound variables: shift both to boxes that start at the same origin.
+        const Node &nw = nodes_[with.node], &no = nodes_[without.node];
+        std::vector<Factor> brackets;
+        std::vector<Factor> plain;
+        for (const Factor& f : bw.f) (nodes_[f.node].kind == Kind::Bracket ? brackets : plain).push_back(f);
+        if (plain.size() != bo.f.size() || brackets.empty()) continue;
+        // Bring `without` to the coordinates of `with` by matching one factor's constants per bound variable.
+        const size_t w = ew.size() + 1, m = ctx.size();
+        std::vector<int64_t> shift(nw.num_bound(), 0);
+        std::vector<bool> have(nw.num_bound(), false);
+        bool same = true;
+        for (size_t i = 0; i < plain.size() && same; ++i) {
+          same = plain[i].node == bo.f[i].node && plain[i].exp == bo.f[i].exp;
+          for (size_t d = 0; same && d < plain[i].map.size() / w; ++d) {
+            int64_t delta = bo.f[i].map[d * w + w - 1] - plain[i].map[d * w + w - 1];
+            int only = -1, count = 0;
+            for (size_t v = 0; v + 1 < w; ++v) {
+              same &= plain[i].map[d * w + v] == bo.f[i].map[d * w + v];
+              if (v >= m && plain[i].map[d * w + v] != 0) ++count, only = static_cast<int>(v - m);
+            }
+            if (count == 0) same &= delta == 0;
+            if (count == 1) {
+              const int64_t q = plain[i].map[d * w + m + only];
+              if (delta % q != 0) same = false;
+              else if (!have[only]) have[only] = true, shift[only] = delta / q;
+              else same &= shift[only] == delta / q;
+            }
+          }
+        }
+        (void)no;
+        if (!same) continue;
+        bool all = true;
+        for (size_t k = 0; k < have.size(); ++k) all &= have[k];
+        if (!all) continue;
+        // Is every extra bracket 1 on the other's box?
+        Term closed{1, bo.f};
+        for (const Factor& f : brackets) {
+          Factor g = f;
+          for (size_t d = 0; d < g.map.size() / w; ++d) {
+            for (size_t k = 0; k < shift.size(); ++k) g.map[d * w + w - 1] += g.map[d * w + m + k] * shift[k];
+          }
+          const Node& n = nodes_[g.node];
+          const int64_t lo = n.lo, hi = n.hi;
+          const Poly e = arg_at(n, g, 0, eo);
+          bool value = false;
+          if (!decide(e, lo, hi, eo, value) || !value) all = false;
+          closed.f.push_back(std::move(g));
+        }
+        if (!all) continue;
+        // Intern `without` with its brackets as they are (no simplification, which would drop them again).
+        std::sort(closed.f.begin(), closed.f.end(), [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; });
+        Node n;
+        n.kind = Kind::Red;
+        n.fn = ir::Fn::Add;
+        for (size_t k = m; k < eo.size(); ++k) {
+          n.box.push_back(0);
+          n.box.push_back(eo[k]);
+        }
+        n.args.push_back({std::move(closed)});
+        Term whole{common.coef, common.f};
+        whole.f.push_back(intern(std::move(n), ctx));   // not widened: both boxes must stay what they are
+        Term other{common.coef, common.f};
+        other.f.push_back(with);
+        auto by = [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; };
+        std::sort(whole.f.begin(), whole.f.end(), by);
+        std::sort(other.f.begin(), other.f.end(), by);
+        if (whole.f == (turn ? x.f : y.f)) return std::nullopt;
+        if (auto joined = try_join(whole, other, ctx)) return joined;
+      }
+    }
+    if (a.kernel != b.kernel || a.box != b.box) {
+      if (auto p = roll_sums(common, rx[0], ry[0], ctx)) return p;
+      if (auto p = extend_red(common, rx[0], ry, ctx)) return p;
+      if (auto p = extend_red(common, ry[0], rx, ctx)) return p;
+      return std::nullopt;
+    }
+    if (auto p = roll_sums(common, rx[0], ry[0], ctx)) return p;
+    return roll_pair(common, rx, ry, ctx);
+  }
+  if (rx.size() == 1 && is_sum(rx[0])) {
+    if (auto p = extend_red(common, rx[0], ry, ctx)) return p;
+  }
+  if (ry.size() == 1 && is_sum(ry[0])) {
+    if (auto p = extend_red(common, ry[0], rx, ctx)) return p;
+  }
+  return roll_pair(common, rx, ry, ctx);
+}
+
+void Algebra::join(Poly& p, const Ext& ctx) {
+  if (p.size() > 256) return;
+  if (join_brackets(p, ctx) && p.size() < 2) return;
+  bool again = true;
+  while (again && p.size() > 1) {
+    again = false;
+    for (size_t i = 0; i < p.size() && !again; ++i) {
+      for (size_t j = i + 1; j < p.size() && !again; ++j) {
+        std::optional<Poly> joined = try_join(p[i], p[j], ctx);
+        if (!joined) continue;
+        Poly rest;
+        for (size_t k = 0; k < p.size(); ++k) {
+          if (k != i && k != j) rest.push_back(std::move(p[k]));
+        }
+        p = add(std::move(rest), *joined, ctx);   // joins further
+        again = false;
+        return;
+      }
+    }
+  }
+}
+
+}  // namespace shardproof::prove

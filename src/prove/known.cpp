@@ -1,0 +1,185 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// What is known of the values of polys where they are read: finite, sign, integer bounds.
+#include "prove/algebra.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "util/result.h"
+
+namespace shardproof::prove {
+
+// --- what is known -----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::pair<int64_t, int64_t> row_range(const int64_t* row, const Ext& ctx) {
+  int64_t lo = row[ctx.size()], hi = lo;
+  for (size_t v = 0; v < ctx.size(); ++v) {
+    if (row[v] == 0) continue;
+    if (ctx[v] == kUnbounded) return {kNegInf, kPosInf};
+    const int64_t x = mul_checked(row[v], ctx[v] - 1);
+    (x < 0 ? lo : hi) = add_checked(x < 0 ? lo : hi, x);
+  }
+  return {lo, hi};
+}
+
+int64_t clamp_inf(__int128 v) { return v <= kNegInf ? kNegInf : v >= kPosInf ? kPosInf : static_cast<int64_t>(v); }
+
+std::pair<int64_t, int64_t> mul_range(std::pair<int64_t, int64_t> a, std::pair<int64_t, int64_t> b) {
+  // Infinite ends stay infinite unless the other factor is exactly 0.
+  auto m = [](int64_t x, int64_t y) -> __int128 {
+    if (x == 0 || y == 0) return 0;
+    return static_cast<__int128>(x) * y;
+  };
+  __int128 lo = m(a.first, b.first), hi = lo;
+  for (__int128 v : {m(a.first, b.second), m(a.second, b.first), m(a.second, b.second)}) {
+    lo = std::min(lo, v);
+    hi = std::max(hi, v);
+  }
+  return {clamp_inf(lo), clamp_inf(hi)};
+}
+
+}  // namespace
+
+std::pair<int64_t, int64_t> Algebra::range(const Poly& p, const Ext& ctx) const {
+  __int128 lo = 0, hi = 0;
+  for (const Term& t : p) {
+    if (!t.coef.is_integer()) return {kNegInf, kPosInf};
+    std::pair<int64_t, int64_t> r{1, 1};
+    for (const Factor& f : t.f) {
+      const Node& n = nodes_[f.node];
+      if (!f.exp.is_integer() || !f.exp.positive() || !n.known.integer) return {kNegInf, kPosInf};
+      std::pair<int64_t, int64_t> one{n.known.lo, n.known.hi};
+      if (f.node == iota()) {
+        one = row_range(f.map.data(), ctx);
+      } else if (n.kind == Kind::Fn && n.positional && !n.known.boolean) {
+        const Known k = known(Factor{f.node, 1, f.map}, ctx);   // quotients and remainders of positions
+        one = {k.lo, k.hi};
+      }
+      for (int64_t e = 0; e < std::min<int64_t>(f.exp.num(), 4); ++e) r = mul_range(r, one);
+      if (f.exp.num() > 4) return {kNegInf, kPosInf};
+    }
+    r = mul_range(r, {t.coef.num(), t.coef.num()});
+    if (r.first == kNegInf || lo == kNegInf) lo = kNegInf; else lo += r.first;
+    if (r.second == kPosInf || hi == kPosInf) hi = kPosInf; else hi += r.second;
+  }
+  return {clamp_inf(lo), clamp_inf(hi)};
+}
+
+// A node is canonical on the largest range of its variables; the context may know more of the part it reads.
+Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
+  const Node& node = nodes_[f.node];
+  Known n = node.known;
+  if (f.node == iota()) {
+    auto [lo, hi] = row_range(f.map.data(), ctx);
+    n.nonneg = lo >= 0;
+    n.nonzero = lo > 0 || hi < 0;
+    return n;
+  }
+  const bool counts = node.kind == Kind::Fn && node.known.integer && !node.known.boolean;
+  if (!node.positional || (n.finite && n.nonzero && !counts) || depth > 2000) return n;
+  const bool worth = node.kind == Kind::Sum || node.kind == Kind::Take || (node.kind == Kind::Fn && (counts || !node.known.boolean)) ||
+                     (node.kind == Kind::Red && (node.fn == ir::Fn::Add || node.fn == ir::Fn::Max) && !node.known.boolean);
+  if (!worth) return n;
+  // The node, restricted to what the context reads: its own variables run over the rows' ranges (shifted to 0).
+  Node part = node;   // a copy, as its definition is shifted below
+  Sub s;
+  s.width = static_cast<int>(node.dims.size()) + 1;
+  bool smaller = false;
+  for (size_t r = 0; r < node.dims.size(); ++r) {
+    auto [lo, hi] = row_range(&f.map[r * (ctx.size() + 1)], ctx);
+    if (lo <= kNegInf || hi >= kPosInf) return n;
+    smaller |= node.dims[r] == kUnbounded || hi - lo + 1 < node.dims[r];
+    part.dims[r] = hi - lo + 1;
+    Row row(s.width, 0);
+    row[r] = 1;
+    row[s.width - 1] = lo;
+    s.rows.push_back(std::move(row));
+  }
+  if (!smaller) return n;
+  std::vector<int64_t> key{f.node};
+  for (size_t r = 0; r < node.dims.size(); ++r) {
+    key.push_back(s.rows[r].back());
+    key.push_back(part.dims[r]);
+  }
+  if (const auto it = known_.find(key); it != known_.end()) return it->second;
+  const int bound = node.num_bound();
+  for (size_t a = 0; a < part.args.size(); ++a) {
+    for (Term& t : part.args[a]) {
+      for (Factor& g : t.f) {
+        const size_t w = node.dims.size() + bound + (node.inner.empty() ? 0 : node.inner[a].size()) + 1;
+        for (size_t d = 0; d < g.map.size() / w; ++d) {
+          for (size_t v = 0; v < node.dims.size(); ++v) g.map[d * w + w - 1] += g.map[d * w + v] * s.rows[v].back();
+        }
+      }
+    }
+  }
+  const Known k = compute_known(part, depth + 1);
+  n.finite |= k.finite;
+  n.no_pos_inf |= k.no_pos_inf;
+  n.nonneg |= k.nonneg;
+  n.nonzero |= k.nonzero;
+  n.lo = std::max(n.lo, k.lo);
+  n.hi = std::min(n.hi, k.hi);
+  known_.emplace(std::move(key), n);
+  return n;
+}
+
+Known Algebra::known(const Term& t, const Ext& ctx, int depth) const {
+  Known k;
+  k.finite = k.no_pos_inf = true;
+  bool minus = t.coef.negative();
+  k.nonneg = true;
+  k.nonzero = !t.coef.is_zero();
+  k.integer = t.coef.is_integer();
+  k.boolean = t.coef.is_one();
+  bool inf_possible = false;
+  for (const Factor& f : t.f) {
+    const Known n = known(f, ctx, depth);
+    const bool even = f.exp.is_integer() && f.exp.num() % 2 == 0;
+    const bool fractional = !f.exp.is_integer();
+    bool finite = n.finite;
+    if (f.exp.negative()) finite = finite && n.nonzero;
+    if (fractional) finite = finite && n.nonneg;
+    if (!finite) inf_possible = true;
+    k.finite &= finite;
+    if (f.node == iota() && !n.nonneg && f.exp.is_integer() && !even && row_range(f.map.data(), ctx).second <= 0) {
+      minus = !minus;   // a product with an index form that is never positive
+    } else {
+      k.nonneg &= n.nonneg || even || fractional;
+    }
+    k.nonzero &= n.nonzero && n.finite;
+    k.integer &= n.integer && f.exp.is_integer() && f.exp.positive();
+    k.boolean &= n.boolean;
+  }
+  k.nonneg &= !minus;
+  k.no_pos_inf = k.finite;
+  if (inf_possible && t.f.size() == 1 && t.f[0].exp.is_one() && t.coef.positive()) k.no_pos_inf = known(t.f[0], ctx, depth).no_pos_inf;
+  if (inf_possible && t.f.size() == 1 && t.f[0].node == inf() && t.coef.negative()) k.no_pos_inf = true;
+  return k;
+}
+
+Known Algebra::known(const Poly& p, const Ext& ctx, int depth) const {
+  Known k;
+  k.finite = k.no_pos_inf = k.nonneg = k.integer = true;
+  bool some_positive = false;
+  for (const Term& t : p) {
+    const Known one = known(t, ctx, depth);
+    k.finite &= one.finite;
+    k.no_pos_inf &= one.no_pos_inf;
+    k.nonneg &= one.nonneg;
+    k.integer &= one.integer;
+    some_positive |= one.positive();
+  }
+  k.nonzero = p.size() == 1 ? known(p[0], ctx, depth).nonzero : (k.nonneg && some_positive);
+  if (k.integer) {
+    std::tie(k.lo, k.hi) = range(p, ctx);
+    if (k.lo >= 0) k.nonneg = true;
+    if (k.lo > 0 || k.hi < 0) k.nonzero = true;
+    k.boolean = k.lo >= 0 && k.hi <= 1;
+  }
+  return k;
+}
+
+}  // namespace shardproof::prove

@@ -1,0 +1,34 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Questions about the rows of a factor: which variables does it use?
+#pragma once
+
+#include "prove/term.h"
+
+namespace shardproof::prove {
+
+inline bool depends(const Factor& f, size_t width, size_t from) {
+  for (size_t at = 0; at < f.map.size(); ++at) {
+    const size_t col = at % width;
+    if (col >= from && col + 1 < width && f.map[at] != 0) return true;
+  }
+  return false;
+}
+
+inline bool depends_on(const Factor& f, size_t width, size_t var) {
+  for (size_t at = var; at < f.map.size(); at += width) {
+    if (f.map[at] != 0) return true;
+  }
+  return false;
+}
+
+// Drops the columns from..width-2 (all zero).
+inline Factor narrowed(const Factor& f, size_t width, size_t from) {
+  Factor g{f.node, f.exp, {}};
+  for (size_t r = 0; r < f.map.size() / width; ++r) {
+    g.map.insert(g.map.end(), f.map.begin() + static_cast<std::ptrdiff_t>(r * width), f.map.begin() + static_cast<std::ptrdiff_t>(r * width + from));
+    g.map.push_back(f.map[r * width + width - 1]);
+  }
+  return g;
+}
+
+}  // namespace shardproof::prove

@@ -1,0 +1,166 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Substitution of variables, opening of definitions, comparison and text of polys.
+#include "prove/algebra.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "util/result.h"
+
+namespace shardproof::prove {
+
+// --- substitution ------------------------------------------------------------------------------------------------------------
+
+Poly Algebra::subst(const Poly& p, const Sub& sub, const Ext& to) {
+  Poly out;
+  std::vector<Term> terms;
+  bool plain = true;
+  const int w = static_cast<int>(sub.rows.size()) + 1;
+  for (const Term& t : p) {
+    Term u{t.coef, {}};
+    u.f.reserve(t.f.size());
+    for (const Factor& f : t.f) {
+      Factor g{f.node, f.exp, {}};
+      const size_t rows = nodes_[f.node].dims.size();
+      SP_CHECK(f.map.size() == rows * w);
+      g.map.assign(rows * sub.width, 0);
+      for (size_t r = 0; r < rows; ++r) {
+        int64_t* out_row = &g.map[r * sub.width];
+        const int64_t* in_row = &f.map[r * w];
+        out_row[sub.width - 1] = in_row[w - 1];
+        for (int v = 0; v < w - 1; ++v) {
+          if (in_row[v] == 0) continue;
+          for (int k = 0; k < sub.width; ++k) out_row[k] = add_checked(out_row[k], mul_checked(in_row[v], sub.rows[v][k]));
+        }
+      }
+      u.f.push_back(std::move(g));
+    }
+    Poly one = make_term(std::move(u), to);
+    if (one.size() != 1) plain = false;
+    if (plain) {
+      terms.push_back(std::move(one[0]));
+    } else {
+      for (Term& x : terms) out = add(std::move(out), {std::move(x)}, to);
+      terms.clear();
+      out = add(std::move(out), one, to);
+    }
+  }
+  if (plain) {
+    std::sort(terms.begin(), terms.end(), [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
+    bool clash = false;
+    for (size_t i = 0; i + 1 < terms.size(); ++i) clash |= same_monomial(terms[i], terms[i + 1]);
+    if (!clash) {
+      bool brackets = false;
+      for (const Term& t : terms) {
+        for (const Factor& f : t.f) brackets |= nodes_[f.node].kind == Kind::Bracket || nodes_[f.node].kind == Kind::Red;
+      }
+      collect_iota(terms, to);
+      if (brackets && terms.size() > 1) join(terms, to);
+      return terms;
+    }
+    for (Term& x : terms) out = add(std::move(out), {std::move(x)}, to);
+  }
+  return out;
+}
+
+Poly Algebra::arg_at(const Node& n, const Factor& f, size_t arg, const Ext& ctx) {
+  Sub s;
+  s.width = static_cast<int>(ctx.size()) + 1;
+  for (size_t r = 0; r < n.dims.size(); ++r) {
+    s.rows.emplace_back(f.map.begin() + static_cast<std::ptrdiff_t>(r * s.width), f.map.begin() + static_cast<std::ptrdiff_t>((r + 1) * s.width));
+  }
+  const Poly body = n.args[arg];   // a copy: interning below may move nodes_
+  return subst(body, s, ctx);
+}
+
+Poly Algebra::expand_named(const Factor& factor, const Ext& ctx) { return arg_at(nodes_[factor.node], factor, 0, ctx); }
+
+Poly Algebra::simplify(const Poly& p, const Ext& ctx) { return subst(p, Sub::identity(static_cast<int>(ctx.size())), ctx); }
+
+std::pair<Term, Ext> Algebra::open_red(const Factor& red, const Ext& ctx) const {
+  const Node& n = nodes_[red.node];
+  const int m = static_cast<int>(ctx.size()), b = n.num_bound(), own = static_cast<int>(n.dims.size());
+  Ext ext = ctx;
+  for (int k = 0; k < b; ++k) ext.push_back(n.box[2 * k + 1] - n.box[2 * k]);
+  const Term& body = n.args[0][0];
+  Term t{body.coef, {}};
+  const int w = own + b + 1, nw = m + b + 1;
+  for (const Factor& f : body.f) {
+    Factor g{f.node, f.exp, {}};
+    const size_t rows = nodes_[f.node].dims.size();
+    g.map.assign(rows * nw, 0);
+    for (size_t r = 0; r < rows; ++r) {
+      const int64_t* in = &f.map[r * w];
+      int64_t* out = &g.map[r * nw];
+      out[nw - 1] = in[w - 1];
+      for (int v = 0; v < own; ++v) {
+        if (in[v] == 0) continue;
+        const int64_t* row = &red.map[static_cast<size_t>(v) * (m + 1)];
+        for (int k = 0; k < m; ++k) out[k] = add_checked(out[k], mul_checked(in[v], row[k]));
+        out[nw - 1] = add_checked(out[nw - 1], mul_checked(in[v], row[m]));
+      }
+      for (int k = 0; k < b; ++k) {
+        out[m + k] = in[own + k];
+        out[nw - 1] = add_checked(out[nw - 1], mul_checked(in[own + k], n.box[2 * k]));
+      }
+    }
+    t.f.push_back(std::move(g));
+  }
+  return {std::move(t), std::move(ext)};
+}
+
+bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx) {
+  Poly d = add(a, scale(b, -1), ctx);
+  for (const Term& t : d) {
+    if (!t.coef.is_zero()) return false;
+    // A guard: harmless if it is finite here, or if b is undefined there, too (all its factors stand in one term of b).
+    bool excused = known(t, ctx).finite;
+    for (const Term& o : b) excused |= std::includes(o.f.begin(), o.f.end(), t.f.begin(), t.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+    if (!excused) return false;
+  }
+  return true;
+}
+
+// --- text --------------------------------------------------------------------------------------------------------------------
+
+std::string Algebra::str(const Factor& f) const {
+  const Node& n = nodes_[f.node];
+  static const char* kinds[] = {"base", "iota", "inf", "lit", "fn", "sum", "red", "bracket", "take", "whole", "grid"};
+  std::string s = std::string(kinds[static_cast<int>(n.kind)]) + std::to_string(f.node);
+  if (n.kind == Kind::Base || n.kind == Kind::Lit || n.kind == Kind::Whole) s = n.name + "#" + std::to_string(f.node);
+  if (n.kind == Kind::Fn || (n.kind == Kind::Red && n.fn != ir::Fn::Add)) s = std::string(ir::name(n.fn)) + std::to_string(f.node);
+  const size_t rows = n.dims.size();
+  if (rows != 0) {
+    const size_t w = f.map.size() / rows;
+    s += "[";
+    for (size_t r = 0; r < rows; ++r) {
+      if (r) s += ",";
+      std::string e;
+      for (size_t v = 0; v + 1 < w; ++v) {
+        const int64_t c = f.map[r * w + v];
+        if (c == 0) continue;
+        if (!e.empty() && c > 0) e += "+";
+        e += (c == 1 ? "" : c == -1 ? "-" : std::to_string(c)) + std::string(1, static_cast<char>('a' + v % 26));
+      }
+      const int64_t c = f.map[r * w + w - 1];
+      if (c != 0 || e.empty()) e += (e.empty() || c < 0 ? "" : "+") + std::to_string(c);
+      s += e;
+    }
+    s += "]";
+  }
+  if (!f.exp.is_one()) s += "^" + f.exp.str();
+  return s;
+}
+
+std::string Algebra::str(const Poly& p) const {
+  if (p.empty()) return "0";
+  std::string s;
+  for (const Term& t : p) {
+    if (!s.empty()) s += " + ";
+    s += t.f.empty() || !t.coef.is_one() ? t.coef.str() : "";
+    for (const Factor& f : t.f) s += (s.empty() || s.back() == ' ' ? "" : "*") + str(f);
+  }
+  return s;
+}
+
+}  // namespace shardproof::prove
