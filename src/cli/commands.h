@@ -14,7 +14,7 @@ enum class Color : uint8_t { Auto, Always, Never };
 struct CheckArgs {
   std::string manifest;
   bool json = false, paranoid = false, no_falsify = false, all = false, quiet = false;
-  double time_limit = 50;
+  double time_limit = 20;
   uint64_t memory_limit = 0;
   uint64_t seed = 1;
   std::string certificate, witness, relation_out, sarif, junit, html, dot, source_root;
