@@ -104,6 +104,12 @@ class Values {
           v = read(0, j);
           break;
         }
+        case ir::Op::Broadcast: {
+          std::vector<int64_t> j(n.a.size());
+          for (size_t d = 0; d < j.size(); ++d) j[d] = g_[n.in[0]].shape[d] == 1 ? 0 : i[static_cast<size_t>(n.a[d])];
+          v = read(0, j);
+          break;
+        }
         case ir::Op::Slice: {
           for (size_t d = 0; d < i.size(); ++d) i[d] = n.a[d] + i[d] * n.c[d];
           v = read(0, i);
