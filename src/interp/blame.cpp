@@ -49,21 +49,63 @@ Blamer::Blamer(const link::Problem& problem, std::shared_ptr<const Inputs> input
       if (foreign && g[x].dtype != ir::DType::Token && problem.side[x] != link::kShared) visible_[x] = true;
     }
   }
+  varies_.assign(count, false);
+  for (ir::NodeId id = 0; id < count; ++id) {
+    varies_[id] = g[id].op == ir::Op::Input;
+    for (ir::NodeId x : g[id].in) varies_[id] = varies_[id] || varies_[x];
+  }
+  // Inside of a distributed operator all values count: a fused kernel may compute within what the sequential program spells out.
   std::vector<ir::NodeId> shown;
   for (ir::NodeId id = 0; id < count; ++id) {
     const ir::Op op = g[id].op;
-    if (op == ir::Op::Const || op == ir::Op::Iota || op == ir::Op::Dense) visible_[id] = false;
-    if (visible_[id]) shown.push_back(id);
+    const bool constant = op == ir::Op::Const || op == ir::Op::Iota || op == ir::Op::Dense;
+    if (constant) visible_[id] = false;
+    if (visible_[id] || (cone[id] && !constant && problem.side[id] >= 0 && g[id].dtype != ir::DType::Token)) shown.push_back(id);
   }
   // Inputs of the ranks are views that the linker made: they hold what the sequential inputs say.
   prints_ = std::make_unique<Fingerprints>(problem, *evaluator_, shown);
 }
 
 bool Blamer::held(ir::NodeId id) {
-  if (!prints_->has(id)) return false;
-  auto it = holdings_.find(id);
-  if (it == holdings_.end()) it = holdings_.emplace(id, prints_->holdings(id)).first;
-  return !it->second.empty();
+  // A view of what is held is held, and so is a view of an input: its relation is given.
+  for (;;) {
+    const ir::Node& n = problem_.graph[id];
+    if (n.op == ir::Op::Input || problem_.side[id] == link::kShared) return true;
+    if (prints_->has(id)) {
+      auto it = holdings_.find(id);
+      if (it == holdings_.end()) it = holdings_.emplace(id, prints_->holdings(id)).first;
+      if (!it->second.empty()) return true;
+      if (in_pieces(id)) return true;
+    }
+    const bool is_view = n.op == ir::Op::Transpose || n.op == ir::Op::Reshape || n.op == ir::Op::Slice || n.op == ir::Op::Broadcast ||
+                         n.op == ir::Op::Reverse || (n.op == ir::Op::Map && n.fn == ir::Fn::Convert);
+    if (!is_view) return false;
+    id = n.in[0];
+  }
+}
+
+// Microbatches: pieces along one of the first dimensions, each held by some operator of its own.
+bool Blamer::in_pieces(ir::NodeId id) {
+  const auto known = pieces_.find(id);
+  if (known != pieces_.end()) return known->second;
+  bool found = false;
+  const Value& v = *evaluator_->get(id);
+  const ir::Shape shape = v.shape();
+  for (size_t dim = 0; dim < std::min<size_t>(shape.size(), 2) && !found; ++dim) {
+    for (int64_t pieces = 2; pieces <= std::min<int64_t>(shape[dim], 16) && !found; ++pieces) {
+      if (shape[dim] % pieces != 0) continue;
+      ir::Shape part = shape;
+      part[dim] /= pieces;
+      found = true;
+      for (int64_t k = 0; k < pieces && found; ++k) {
+        std::vector<int64_t> start(shape.size(), 0), step(shape.size(), 1);
+        start[dim] = k * part[dim];
+        const Print print = print_of(slice_of(v, start, step, part));
+        found = print.usable && !print.constant && prints_->held_somewhere(print);
+      }
+    }
+  }
+  return pieces_[id] = found;
 }
 
 std::vector<ir::NodeId> Blamer::visible_operands(ir::NodeId id) const {
@@ -95,10 +137,26 @@ std::optional<Blamer::Suspect> Blamer::first_lost(ir::NodeId output) {
     for (ir::NodeId x : visible_operands(id)) {
       if (problem_.side[x] != link::kSequential || g[x].op == ir::Op::Input || held(x)) continue;
       // What depends on no input (tables, masks) is not where a relation is lost.
-      if (prints_->has(x) && prints_->print(x).constant) continue;
+      if (!varies_[x]) continue;
       stack.push_back(x);
     }
   }
+  // What also leads to a right output without being held on the way is no loss: the distributed program just computes otherwise.
+  if (!sound_) {
+    sound_.emplace();
+    std::vector<ir::NodeId> work;
+    for (const link::Output& o : problem_.outputs) {
+      if (!o.blocked && o.sequential != ir::kNoNode && o.sequential < visible_.size() && evaluator_->get(o.sequential) && held(o.sequential)) work.push_back(o.sequential);
+    }
+    while (!work.empty()) {
+      const ir::NodeId id = work.back();
+      work.pop_back();
+      for (ir::NodeId x : visible_operands(id)) {
+        if (problem_.side[x] == link::kSequential && g[x].op != ir::Op::Input && !held(x) && sound_->insert(x).second) work.push_back(x);
+      }
+    }
+  }
+  std::erase_if(region, [&](ir::NodeId id) { return id != output && sound_->count(id) != 0; });
   for (ir::NodeId id : region) {
     Suspect s{id, visible_operands(id)};
     const bool first = std::none_of(s.inputs.begin(), s.inputs.end(), [&](ir::NodeId x) { return x != id && region.count(x) != 0; });
@@ -134,6 +192,7 @@ std::optional<Family> Blamer::counterpart(const Suspect& suspect, const link::Ou
     for (ir::NodeId x : g.nodes[id].in) cone[x] = true;
   }
   double best = 0;
+  bool acceptable = false;
   size_t chosen = prints_->families().size();
   for (size_t f = 0; f < prints_->families().size(); ++f) {
     const auto& nodes = prints_->families()[f].nodes;
@@ -147,17 +206,34 @@ std::optional<Family> Blamer::counterpart(const Suspect& suspect, const link::Ou
       if (sources.count(x)) ++matched;
       if (g[x].op == ir::Op::Input && free_inputs.count(x)) ++matched;
     }
+    const bool same_op = g[d].source_op == s.source_op;
     if (matched > 0) score += 2.0 + 2.0 * static_cast<double>(matched) / static_cast<double>(std::max(operands.size(), suspect.inputs.size()));
-    if (g[d].label == s.label && g[d].source_op == s.source_op) score += 2.5;
-    if (g[d].source_op == s.source_op) score += 1.5;
-    if (g[d].shape.size() == s.shape.size()) score += 0.5;
-    if (g[d].shape == s.shape) score += 0.25;
+    if (g[d].label == s.label && same_op) score += 1.5;
+    if (same_op) score += 1.5;
+    // The shape of the whole or of a piece.
+    if (g[d].shape == s.shape) {
+      score += 2;
+    } else if (g[d].shape.size() == s.shape.size()) {
+      int other = 0;
+      bool divides = true;
+      for (size_t k = 0; k < s.shape.size(); ++k) {
+        if (g[d].shape[k] == s.shape[k]) continue;
+        ++other;
+        divides = divides && g[d].shape[k] > 0 && s.shape[k] % g[d].shape[k] == 0;
+      }
+      score += other == 1 && divides ? 1.75 : -1;
+    } else {
+      score -= 1;
+    }
+    if (!visible_[d]) score -= 0.5;
+    if (matched > 0) score = std::max(score, 0.1);
+    acceptable = acceptable || matched > 0;
     if (score > best) {
       best = score;
       chosen = f;
     }
   }
-  if (best < 3) {  // nothing like it: the distributed output itself
+  if (best < 3.5 && !(acceptable && best > 0)) {  // nothing like it: the distributed output itself
     Family f;
     f.nodes = output.distributed;
     return f;
@@ -225,7 +301,7 @@ std::optional<Blame> Blamer::find(const Refutation& refutation) {
     if (family.nodes[r] != ir::kNoNode) blame.distributed.emplace_back(static_cast<int>(r), family.nodes[r]);
   }
   Diagnosis d = diagnose(problem_, *evaluator_, output, suspect.node, family);
-  if (d.code == "SP109" && suspect.node != target) pending_operand(suspect, family, output, d, blame);
+  if ((d.code == "SP109" || d.code == "SP107") && suspect.node != target) pending_operand(suspect, family, output, d, blame);
   blame.kind = d.kind;
   blame.code = d.code;
   blame.explanation = d.explanation;

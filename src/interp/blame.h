@@ -30,6 +30,7 @@ class Blamer {
     std::vector<ir::NodeId> inputs;   // visible operands
   };
   bool held(ir::NodeId sequential);
+  bool in_pieces(ir::NodeId sequential);
   std::vector<ir::NodeId> visible_operands(ir::NodeId id) const;
   std::optional<Suspect> first_lost(ir::NodeId output);
   std::optional<Family> counterpart(const Suspect& suspect, const link::Output& output);
@@ -38,8 +39,10 @@ class Blamer {
   std::shared_ptr<const Inputs> inputs_;
   std::unique_ptr<Evaluator> evaluator_;
   std::unique_ptr<Fingerprints> prints_;
-  std::vector<bool> visible_;
+  std::vector<bool> visible_, varies_;   // varies_: depends on an input
   std::map<ir::NodeId, std::vector<Holding>> holdings_;
+  std::map<ir::NodeId, bool> pieces_;
+  std::optional<std::set<ir::NodeId>> sound_;   // lost on the way to a right output: harmless
 };
 
 Diagnosis diagnose(const link::Problem& problem, const Evaluator& evaluator, const link::Output& output, ir::NodeId sequential, const Family& family);

@@ -52,11 +52,21 @@ Aligned align(const std::vector<const Value*>& values) {
   return out;
 }
 
+constexpr double kSame = 1e-10;   // values that agree; kTolerance: multiples and sums, which say what kind of error it is
+
 bool all_close(const std::vector<double>& x, const std::vector<double>& y, double scale) {
   for (size_t k = 0; k < x.size(); ++k) {
-    if (std::fabs(x[k] - y[k]) > kTolerance * scale) return false;
+    if (std::fabs(x[k] - y[k]) > kSame * scale) return false;
   }
   return true;
+}
+
+bool simple_ratio(double c) {
+  for (int q = 1; q <= 64; ++q) {
+    const double p = std::round(c * q);
+    if (p != 0 && std::fabs(p) <= 64 && std::fabs(c - p / q) < 1e-9 * std::fabs(c)) return true;
+  }
+  return false;
 }
 
 // c with d = c * s, if there is one.
@@ -71,6 +81,9 @@ std::optional<double> factor(const std::vector<double>& s, const std::vector<dou
   for (size_t k = 0; k < s.size(); ++k) {
     if (std::fabs(d[k] - c * s[k]) > kTolerance * std::max(1.0, std::fabs(c)) * scale) return std::nullopt;
   }
+  // Of a single number any other is a multiple: then only simple factors mean something. And a factor this near 1 is another kind of difference.
+  if (s.size() == 1 && !simple_ratio(c)) return std::nullopt;
+  if (c != 1 && std::fabs(c - 1) < 1e-4) return std::fabs(c - 1) < 1e-9 ? std::optional<double>(1.0) : std::nullopt;
   return c;
 }
 
@@ -80,6 +93,10 @@ std::string rational(double c) {
     if (p != 0 && std::fabs(p) < 1e6 && std::fabs(c - p / q) < 1e-9 * std::fabs(c)) return q == 1 ? fmt::format("{}", p) : fmt::format("{}/{}", p, q);
   }
   return fmt::format("{:.9g}", c);
+}
+
+bool is_view(ir::Op op) {
+  return op == ir::Op::Transpose || op == ir::Op::Reshape || op == ir::Op::Slice || op == ir::Op::Broadcast || op == ir::Op::Reverse;
 }
 
 class Diagnoser {
@@ -163,7 +180,7 @@ class Diagnoser {
       const double n = static_cast<double>(size_of(a));
       if (std::fabs(c - n) < 1e-6 * n) {
         d.code = "SP102";
-        d.kind = output_.role == manifest::Role::Gradient && !is_target_ ? "dp-average-scale" : "redundant-all-reduce";
+        d.kind = s_value_.axes.empty() && !is_target_ ? "dp-average-scale" : "redundant-all-reduce";
         d.explanation += fmt::format(": the number of ranks along {} (summed once too often, or not averaged)", words(a));
         d.repair = fmt::format("remove an all_reduce over {} before {}, or divide by {}", words(a), name_, size_of(a));
         return;
@@ -292,7 +309,14 @@ class Diagnoser {
       double size = a.scale;
       const auto c = factor(both.v[1], both.v[0], std::max(size, both.scale));
       if (!c || std::fabs(*c) < 1e-3) continue;
-      const std::string name = n.op == ir::Op::Input ? n.name : n.label;
+      // A view inside the operator is named after what it shows.
+      ir::NodeId base = x;
+      while (p_.graph[base].op != ir::Op::Input && p_.graph[base].label == p_.graph[s_].label && p_.graph[base].in.size() == 1 && is_view(p_.graph[base].op)) {
+        base = p_.graph[base].in[0];
+      }
+      const ir::Node& shown = p_.graph[base];
+      if (shown.op != ir::Op::Input && shown.label == p_.graph[s_].label) continue;
+      const std::string name = shown.op == ir::Op::Input ? shown.name : shown.label;
       d.code = "SP107";
       d.kind = "bias-double-count";
       d.explanation = *c > 0 ? fmt::format("{}{} contains {} {} times more than the sequential value", name_, how, name, rational(*c))
@@ -330,7 +354,7 @@ class Diagnoser {
       }
       if (where.empty() || !rest_right) continue;
       d.code = "SP105";
-      d.kind = "missing-all-gather";
+      d.kind = "slice-offset-padding";
       d.explanation = fmt::format("{} is zero at {} of dimension {} where the sequential value is not", name_, where, dim);
       return true;
     }

@@ -10,7 +10,7 @@
 namespace shardproof::interp {
 namespace {
 
-constexpr double kTolerance = 1e-6;
+constexpr double kTolerance = 1e-10;  // an updated weight may differ by as little as a learning rate times a gradient
 
 constexpr int64_t kPeriod = 4096;   // of the weights: long runs cost no more than short ones
 
@@ -153,6 +153,10 @@ Fingerprints::Fingerprints(const link::Problem& problem, Evaluator& evaluator, c
       if (axes != 0) entries_.push_back({total.sum, f, axes, true, total});
     }
   }
+  for (const auto& [id, print] : prints_) {
+    if (family_of_.count(id) && print.usable) singles_.emplace_back(print.sum, id);
+  }
+  std::sort(singles_.begin(), singles_.end());
   std::sort(entries_.begin(), entries_.end(), [](const Entry& x, const Entry& y) { return x.sum != y.sum ? x.sum < y.sum : x.family < y.family; });
 }
 
@@ -186,6 +190,24 @@ std::vector<Holding> Fingerprints::holdings(ir::NodeId sequential) const {
   };
   std::stable_sort(out.begin(), out.end(), [&](const Holding& x, const Holding& y) { return score(x) < score(y); });
   return out;
+}
+
+bool Fingerprints::held_somewhere(const Print& piece) const {
+  if (!piece.usable) return false;
+  const double reach = 4 * kTolerance * (piece.size * std::sqrt(std::max(piece.count, 1.0)) + std::fabs(piece.sum));
+  auto single = std::lower_bound(singles_.begin(), singles_.end(), std::pair(piece.sum - reach, ir::NodeId{0}));
+  for (; single != singles_.end() && single->first <= piece.sum + reach; ++single) {
+    if (same_totals(prints_.at(single->second), piece)) return true;
+  }
+  auto it = std::lower_bound(entries_.begin(), entries_.end(), piece.sum - reach, [](const Entry& e, double v) { return e.sum < v; });
+  for (; it != entries_.end() && it->sum <= piece.sum + reach; ++it) {
+    if (it->partial ? close(it->total.weighted, piece.weighted, std::fabs(piece.weighted) + piece.size * std::sqrt(std::max(piece.count, 1.0))) &&
+                          it->total.count == piece.count * static_cast<double>(1 << __builtin_popcount(it->axes))
+                    : same_totals(it->total, piece)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 std::string Fingerprints::axes_words(unsigned axes) const {

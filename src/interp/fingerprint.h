@@ -40,6 +40,8 @@ class Fingerprints {
   Fingerprints(const link::Problem& problem, Evaluator& evaluator, const std::vector<ir::NodeId>& visible);
   // Families that hold the value of a sequential node, best first (a few).
   std::vector<Holding> holdings(ir::NodeId sequential) const;
+  // Whether some rank, or several together, hold a value with these totals: for pieces (microbatches).
+  bool held_somewhere(const Print& piece) const;
   const std::vector<Family>& families() const { return families_; }
   const Print& print(ir::NodeId id) const { return prints_.at(id); }
   bool has(ir::NodeId id) const { return prints_.count(id) != 0; }
@@ -60,6 +62,7 @@ class Fingerprints {
   std::vector<Family> families_;
   std::map<ir::NodeId, size_t> family_of_;
   std::vector<Entry> entries_;   // by sum
+  std::vector<std::pair<double, ir::NodeId>> singles_;   // distributed values by sum
 };
 
 }  // namespace shardproof::interp
