@@ -78,6 +78,15 @@ std::vector<Value> bind(const std::vector<Param>& params, std::vector<Value> pos
   return args;
 }
 
+// Families that were written with real numbers in mind.
+bool real_only(const OpRow& row) {
+  const std::string_view family = table().families.at(&row), name = row.name;
+  for (const char* f : {"activations", "reductions", "normalisation", "losses", "attention", "convolution", "pooling", "sorting", "random",
+                        "optimizers", "composites", "flex attention"})
+    if (family == f) return !name.starts_with("aten.sum.");
+  return name == "aten.logaddexp.default" || name == "aten.xlogy.Tensor";
+}
+
 // "aten.add_.Tensor" -> "aten", "add_", "Tensor"
 struct OpName {
   std::string space, packet, overload;
@@ -128,6 +137,9 @@ Value Lowering::call(std::string_view op, std::vector<Value> positional, const f
 
 Value Lowering::bound_call(const OpRow& row, std::vector<Value> positional, Keywords keywords, const fx::Value* site) {
   Call c(*this, row, bind(params_of(row), std::move(positional), std::move(keywords)), site);
+  if (real_only(row))
+    for (const Value& v : c.args)
+      if (v.is(Value::Kind::Tensor) && ir::is_complex(m.dtype(v.tensor))) unsupported("complex operands");
   return row.fn(c);
 }
 
