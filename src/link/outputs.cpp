@@ -102,9 +102,18 @@ Failure Linker::outputs() {
   std::stable_sort(globs.begin(), globs.end(),
                    [](const OutputSpec* x, const OutputSpec* y) { return manifest::specificity(x->key) > manifest::specificity(y->key); });
   size_t plain = seq_->outputs.size() - seq_->handed_on;
+  // A value that is returned twice is one output.
+  std::vector<char> again(seq_->outputs.size(), 0);
+  std::unordered_map<std::string, ir::NodeId> first;
+  for (size_t k = 0; k < seq_->outputs.size(); ++k) {
+    const frontend::Output& o = seq_->outputs[k];
+    if (o.node == ir::kNoNode) continue;
+    auto [it, fresh] = first.try_emplace(o.name, o.node);
+    again[k] = !fresh && it->second == o.node && !spec_of[k];
+  }
   std::vector<char> glob_used(globs.size(), 0);
   for (size_t k = 0; k < seq_->outputs.size(); ++k) {
-    for (size_t g = 0; g < globs.size() && !spec_of[k]; ++g)
+    for (size_t g = 0; g < globs.size() && !spec_of[k] && !again[k]; ++g)
       for (const std::string& name : seq_names.all(static_cast<int>(k)))
         if (!spec_of[k] && manifest::key_matches(globs[g]->key, name)) {
           spec_of[k] = globs[g];
@@ -120,7 +129,7 @@ Failure Linker::outputs() {
   size_t unchecked = 0;
   for (size_t k = 0; k < seq_->outputs.size(); ++k) {
     const frontend::Output& o = seq_->outputs[k];
-    if (o.node == ir::kNoNode || (k >= plain && !spec_of[k])) continue;
+    if (o.node == ir::kNoNode || again[k] || (k >= plain && !spec_of[k])) continue;
     Output output;
     output.name = name_of[k].empty() ? o.name : name_of[k];
     output.sequential = seq_map_[o.node];
@@ -161,7 +170,7 @@ Failure Linker::outputs() {
   };
   std::vector<Output*> of_index(seq_->outputs.size(), nullptr);
   for (size_t k = 0, index = 0; k < seq_->outputs.size(); ++k)
-    if (seq_->outputs[k].node != ir::kNoNode && (k < plain || spec_of[k])) of_index[k] = &out.outputs[index++];
+    if (seq_->outputs[k].node != ir::kNoNode && !again[k] && (k < plain || spec_of[k])) of_index[k] = &out.outputs[index++];
   std::vector<size_t> by_default;
   for (size_t k : checked) {
     Output& output = *of_index[k];

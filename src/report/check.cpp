@@ -145,7 +145,8 @@ class Check {
     // Most of a limited time goes to the prover; what it leaves open still needs the falsifier.
     if (options_.time_limit > 0) limits.seconds = left() * (options_.falsify ? 0.6 : 0.95);
     limits.bytes = options_.memory_limit;
-    prove::Prover prover(*problem_, limits);
+    prover_ = std::make_unique<prove::Prover>(*problem_, limits);
+    prove::Prover& prover = *prover_;
     for (size_t k = 0; k < out_.outputs.size(); ++k) {
       OutputReport& r = out_.outputs[k];
       if (r.status == Status::Unchecked) continue;
@@ -181,8 +182,7 @@ class Check {
     out_.stats.distinct_local_problems = prover.stats().distinct_local_problems;
     out_.stats.nodes = problem_->graph.nodes.size();
     out_.stats.prove = seconds_since(start);
-    prover_open_ = std::any_of(out_.outputs.begin(), out_.outputs.end(), [](const OutputReport& r) { return r.status == Status::Unknown; });
-    if (prover_open_) outside(prover);
+    outside(prover);
   }
 
   bool proves(prove::Prover& prover, const link::Output& output, const Placement& p, OutputReport& r) {
@@ -349,10 +349,10 @@ class Check {
         out_.warnings.push_back("this build writes no certificates");
       } else {
         say("writing the certificate");
-        std::vector<Proof> proofs;
+        CheckOptions::Proofs proofs;
         for (size_t k = 0; k < placements_.size(); ++k)
-          if (placements_[k]) proofs.push_back({k, *placements_[k]});
-        std::string wrong = options_.write_certificate(m_, *problem_, proofs, out_, options_.certificate);
+          if (placements_[k]) proofs.emplace_back(k, *placements_[k]);
+        std::string wrong = options_.write_certificate(m_, *problem_, *prover_, proofs, options_.certificate);
         if (wrong.empty())
           out_.certificate = options_.certificate;
         else
@@ -396,7 +396,7 @@ class Check {
   std::vector<std::optional<Placement>> placements_;
   std::vector<bool> depends_;
   std::set<size_t> settled_;
-  bool prover_open_ = false;
+  std::unique_ptr<prove::Prover> prover_;
   std::string witness_;
 };
 

@@ -9,11 +9,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "link/problem.h"
 #include "manifest/manifest.h"
 #include "util/result.h"
+
+namespace shardproof::prove {
+class Prover;
+}
 
 namespace shardproof::report {
 
@@ -63,12 +68,6 @@ struct CheckResult {
   std::shared_ptr<link::Problem> problem;   // null if linking went wrong inside
 };
 
-// What a certificate is about: every checked output, with the placement that was proved.
-struct Proof {
-  size_t output = 0;                        // index in problem.outputs
-  manifest::Placement placement;
-};
-
 struct CheckOptions {
   double time_limit = 0;                    // seconds for the whole check; 0: none
   uint64_t memory_limit = 0;                // bytes; 0: none
@@ -76,9 +75,10 @@ struct CheckOptions {
   bool falsify = true;
   bool paranoid = false;                    // evaluate the proved outputs, too
   uint64_t seed = 1;
-  // Writes the certificate of a PROVED verdict; returns "" or why it could not. Null: no certificates in this build.
-  using Writer = std::string(const manifest::Manifest&, link::Problem&, const std::vector<Proof>&, const CheckResult&,
-                             const std::string& path);
+  // Writes the certificate of a PROVED verdict: for every checked output (index in problem.outputs) the placement that was proved, by the
+  // prover that proved it. Returns "" or why it could not. Null: no certificates in this build.
+  using Proofs = std::vector<std::pair<size_t, manifest::Placement>>;
+  using Writer = std::string(const manifest::Manifest&, link::Problem&, prove::Prover&, const Proofs&, const std::string& path);
   std::function<Writer> write_certificate;
   std::function<void(const std::string&)> progress;   // short sentences for people; may be null
 };

@@ -121,6 +121,18 @@ TEST_CASE("defaults of what is expected") {
   CHECK(says(p->warnings.back(), "2 outputs of the sequential program are not checked"));
 }
 
+TEST_CASE("a value that is returned twice is one output") {
+  auto twice = [](Maker& k) {
+    NodeId x = k.in("x", {4});
+    k.out("x", x);
+    k.out("x", x);
+  };
+  Result<link::Problem> p = run(R"J("inputs": {"x": "Replicate"}, "outputs": {"x": {}})J", twice, [&](Maker& k, int) { twice(k); });
+  REQUIRE(p);
+  CHECK(p->outputs.size() == 1);
+  CHECK(p->warnings.empty());
+}
+
 TEST_CASE("inputs that are written to") {
   Build seq = [](Maker& k) {
     NodeId x = k.in("x", {4}), s = k.in("s", {4});

@@ -152,8 +152,8 @@ TEST_CASE("the certificate writer is asked once, for a proof only") {
   int calls = 0;
   report::CheckOptions options;
   options.certificate = "somewhere";
-  options.write_certificate = [&](const manifest::Manifest&, link::Problem&, const std::vector<report::Proof>& proofs,
-                                  const report::CheckResult&, const std::string& path) {
+  options.write_certificate = [&](const manifest::Manifest&, link::Problem&, prove::Prover&, const report::CheckOptions::Proofs& proofs,
+                                  const std::string& path) -> std::string {
     ++calls;
     CHECK(proofs.size() == 1);
     CHECK(path == "somewhere");
