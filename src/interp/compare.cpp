@@ -54,7 +54,7 @@ void compare_part(const Buffer& s, const Buffer& d, const std::vector<Axis>& axe
       different = o == Order::Less || o == Order::Greater;
       if (o == Order::Open) {
         const double gap = std::fabs(element(s, k).m - element(d, k).m);
-        if (!(gap <= 1e-9 * scale) && (gap > worst_gap || gap != gap)) {
+        if (!(gap <= 1e-11 * scale) && (gap > worst_gap || gap != gap)) {
           worst_gap = gap;
           worst = k;
           suspect = true;

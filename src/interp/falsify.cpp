@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kDenseWork = 4e8;          // scalar operations per evaluation on dense inputs
 constexpr double kTinyWork = 5e6;
-constexpr double kBlockWork = 2e7;          // beyond it coarser blocks are taken: balls cost twenty times as much
+constexpr double kBlockWork = 8e7;          // beyond it coarser blocks are taken: balls cost twenty times as much
 constexpr double kDenseElements = 6e6;      // of all free inputs
 constexpr int kReadings = 4;
 

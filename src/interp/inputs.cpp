@@ -193,7 +193,9 @@ Value InputMaker::make_one(const Plan& plan, uint64_t seed, Detail detail, int v
   std::vector<Axis> axes;
   for (size_t d = 0; d < n.shape.size(); ++d) {
     const int64_t extent = n.shape[d];
-    const bool all = detail == Detail::Dense || extent <= (detail == Detail::Fine ? 3 : 1) || static_cast<int64_t>(d) == plan.distinct_dim;
+    // Few indices vary freely: equal tokens would make attention trivial and hide errors in it.
+    const bool few = detail == Detail::Fine && ir::is_int(n.dtype) && ir::num_elements(n.shape) <= 2048;
+    const bool all = detail == Detail::Dense || few || extent <= (detail == Detail::Fine ? 3 : 1) || static_cast<int64_t>(d) == plan.distinct_dim;
     if (all) {
       axes.push_back(Axis::unit(extent));
       continue;
