@@ -19,8 +19,9 @@ struct Prover::Impl {
   std::string reason, detail;
   bool started = false;
 
-  Impl(const link::Problem& p, Limits l) : problem(p), limits(l), eval(p, l) {
-    if (l.seconds > 0) eval.deadline = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count() + l.seconds;
+  Impl(const link::Problem& p, Limits l) : problem(p), limits(l), eval(p, l) { allow(l.seconds); }
+  void allow(double seconds) {
+    eval.deadline = seconds > 0 ? std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count() + seconds : 0;
   }
 
   // Is some input of the cone undecided? Its reason explains a failure best.
@@ -47,6 +48,7 @@ struct Prover::Impl {
 
 Prover::Prover(const link::Problem& problem, Limits limits) : impl_(std::make_unique<Impl>(problem, limits)) {}
 Prover::~Prover() = default;
+void Prover::allow(double seconds) { impl_->allow(seconds); }
 
 Prover::Answer Prover::equal(ir::NodeId x, ir::NodeId y) {
   Impl& m = *impl_;

@@ -27,6 +27,9 @@ class Prover {
   // Appending nodes to problem.graph between calls is fine.
   Answer equal(ir::NodeId x, ir::NodeId y);
 
+  // From now on: so many seconds for all further calls (0: no limit). What was computed stays.
+  void allow(double seconds);
+
   // The normal form of a node, for tests and debugging.
   std::string describe(ir::NodeId x);
   std::string dump(uint32_t first, uint32_t last) const;

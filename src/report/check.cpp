@@ -134,55 +134,101 @@ class Check {
     placements_.resize(out_.outputs.size());
     prove();
     falsify();
+    prove_again();
     conclude();
     return std::nullopt;
   }
 
+  // A limited time is spent in three parts: a first pass of the prover, in which no output may starve the others; the falsifier; and a
+  // second pass for what was cut short and not refuted.
   void prove() {
     Clock::time_point start = Clock::now();
     say("proving");
     prove::Limits limits;
-    // Most of a limited time goes to the prover; what it leaves open still needs the falsifier.
-    if (options_.time_limit > 0) limits.seconds = left() * (options_.falsify ? 0.6 : 0.95);
     limits.bytes = options_.memory_limit;
     prover_ = std::make_unique<prove::Prover>(*problem_, limits);
-    prove::Prover& prover = *prover_;
-    for (size_t k = 0; k < out_.outputs.size(); ++k) {
-      OutputReport& r = out_.outputs[k];
-      if (r.status == Status::Unchecked) continue;
-      const link::Output output = problem_->outputs[k];  // a copy: goals append to the problem
-      if (output.blocked) {
+    for (const link::CommunicationFault& fault : problem_->faults)
+      for (size_t k = 0; k < out_.outputs.size(); ++k) {
+        OutputReport& r = out_.outputs[k];
+        if (r.status != Status::Unknown || !problem_->outputs[k].blocked) continue;
         r.status = Status::Refuted;
-        r.detail = *output.blocked;
-        if (!problem_->faults.empty()) r.blame = blame_of(problem_->faults[0]);
-        continue;
+        r.detail = *problem_->outputs[k].blocked;
+        r.blame = blame_of(fault);
       }
-      std::vector<Placement> candidates{output.expect};
-      bool any = output.expect.kind == Placement::Kind::Any;
-      if (any) candidates = problem_->any_candidates(output);
-      for (const Placement& p : candidates) {
-        if (proves(prover, output, p, r)) {
-          placements_[k] = p;
-          break;
+    const double total = options_.time_limit > 0 ? left() : 0;
+    const double cap = total * (options_.falsify ? 0.4 : 0.7), slice = total * 0.12;
+    for (size_t k = 0; k < out_.outputs.size(); ++k) {
+      if (out_.outputs[k].status != Status::Unknown) continue;
+      if (total > 0) {
+        double rest = cap - seconds_since(start);
+        if (rest <= 0) {
+          out_.outputs[k].reason = "budget";
+          out_.outputs[k].detail = "the time limit left no time to try";
+          continue;
         }
-        if (r.reason == "budget") break;
+        prover_->allow(std::min(rest, slice));
       }
-      if (placements_[k] && !is_vacuous(output, r)) {
-        r.status = Status::Proved;
-        r.relation = to_string(*placements_[k], problem_->mesh);
-        r.reason.clear();
-        r.detail.clear();
-      } else {
-        placements_[k].reset();
-        if (r.reason.empty()) r.reason = any ? "undeclared-placement" : "missing-lemma";
-      }
+      prove_output(k);
     }
-    for (std::string& a : prover.assumptions()) add_assumption(std::move(a));
-    out_.stats.local_problems = prover.stats().local_problems;
-    out_.stats.distinct_local_problems = prover.stats().distinct_local_problems;
-    out_.stats.nodes = problem_->graph.nodes.size();
+    count_proofs();
+    if (total > 0) prover_->allow(std::max(0.05 * total, cap - seconds_since(start)));
+    outside(*prover_);
     out_.stats.prove = seconds_since(start);
-    outside(prover);
+  }
+
+  void prove_again() {
+    std::vector<size_t> open;
+    for (size_t k = 0; k < out_.outputs.size(); ++k)
+      if (out_.outputs[k].status == Status::Unknown && out_.outputs[k].reason == "budget") open.push_back(k);
+    if (open.empty() || options_.time_limit <= 0) return;
+    Clock::time_point start = Clock::now();
+    double before = out_.stats.prove;
+    // Those that were never tried come first.
+    std::stable_sort(open.begin(), open.end(), [&](size_t x, size_t y) {
+      auto tried = [&](size_t k) { return !out_.outputs[k].detail.starts_with("the time limit left no time"); };
+      return tried(x) < tried(y);
+    });
+    for (size_t i = 0; i < open.size(); ++i) {
+      double rest = left() - 0.05 * options_.time_limit;
+      if (rest <= 0) break;
+      prover_->allow(rest / static_cast<double>(open.size() - i));
+      out_.outputs[open[i]].reason.clear();
+      out_.outputs[open[i]].detail.clear();
+      prove_output(open[i]);
+    }
+    count_proofs();
+    out_.stats.prove = before + seconds_since(start);
+  }
+
+  void count_proofs() {
+    for (std::string& a : prover_->assumptions()) add_assumption(std::move(a));
+    out_.stats.local_problems = prover_->stats().local_problems;
+    out_.stats.distinct_local_problems = prover_->stats().distinct_local_problems;
+    out_.stats.nodes = problem_->graph.nodes.size();
+  }
+
+  void prove_output(size_t k) {
+    OutputReport& r = out_.outputs[k];
+    const link::Output output = problem_->outputs[k];  // a copy: goals append to the problem
+    std::vector<Placement> candidates{output.expect};
+    bool any = output.expect.kind == Placement::Kind::Any;
+    if (any) candidates = problem_->any_candidates(output);
+    for (const Placement& p : candidates) {
+      if (proves(*prover_, output, p, r)) {
+        placements_[k] = p;
+        break;
+      }
+      if (r.reason == "budget") break;
+    }
+    if (placements_[k] && !is_vacuous(output, r)) {
+      r.status = Status::Proved;
+      r.relation = to_string(*placements_[k], problem_->mesh);
+      r.reason.clear();
+      r.detail.clear();
+    } else {
+      placements_[k].reset();
+      if (r.reason.empty()) r.reason = any ? "undeclared-placement" : "missing-lemma";
+    }
   }
 
   bool proves(prove::Prover& prover, const link::Output& output, const Placement& p, OutputReport& r) {
@@ -301,7 +347,7 @@ class Check {
     o.seed = options_.seed;
     o.manifest_path = m_.path;
     o.manifest_canonical = m_.canonical;
-    o.seconds = options_.time_limit > 0 ? left() * 0.9 : 60;
+    o.seconds = options_.time_limit > 0 ? left() * 0.8 : 60;
     if (options_.memory_limit) o.bytes = options_.memory_limit / 2;
     return o;
   }
