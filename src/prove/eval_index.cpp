@@ -257,7 +257,7 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
       for (size_t b = 0; b < n.b.size(); ++b) fi.push_back(inner++);
       args.push_back({&values_[n.in[2 + k]], fi});
     }
-    std::string name = fmt::format("scatter:{}:{}:{}", n.set ? "set" : ir::name(n.fn), static_cast<int>(n.mode), fmt::join(n.a, ","));
+    std::string name = fmt::format("scatter:{}:{}:{}:{}", n.set ? "set" : ir::name(n.fn), static_cast<int>(n.mode), fmt::join(n.a, ","), fmt::join(n.b, ","));
     return whole(name, n.dtype, args, parallel, result, n.shape);
   }
   // Joint space: result dims, then the update dims that the index operands run over.
