@@ -199,192 +199,239 @@ Comparison Runs::confirm(Pair pair, const Comparison& suspect, std::string* how)
   return confirm_with(pair, c, how, Ties::First);
 }
 
-std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<size_t>& outputs, const Options& options, std::string* witness_json) {
-  using Kind = Comparison::Kind;
-  using Status = OutputFinding::Status;
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<int64_t>(options.seconds * 1000));
-  std::vector<OutputFinding> findings(outputs.size());
-  std::vector<std::vector<Candidate>> candidates(outputs.size());
-  std::vector<std::vector<bool>> alive(outputs.size());   // candidates that no seed contradicted
-  std::vector<bool> done(outputs.size());
-  std::optional<Refutation> first;
-  if (witness_json) witness_json->clear();
-  for (size_t k = 0; k < outputs.size(); ++k) {
-    const link::Output output = problem.outputs[outputs[k]];
+namespace {
+
+// One call of falsify().
+class Falsifier {
+ public:
+  Falsifier(link::Problem& problem, const std::vector<size_t>& outputs, const Options& options, std::string* witness)
+      : problem_(problem), options_(options), witness_(witness),
+        deadline_(std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<int64_t>(options.seconds * 1000))) {
+    if (witness_) witness_->clear();
+    for (size_t index : outputs) {
+      cases_.push_back({index, {}, {}, {}, false, 0});
+      prepare(cases_.back());
+    }
+  }
+
+  std::vector<OutputFinding> run() {
+    const InputMaker maker(problem_);
+    if (const auto impossible = maker.impossible(); !impossible.empty()) {
+      for (Case& c : cases_) {
+        if (!c.done) c.finding.reason = "internal: no inputs satisfy the facts (" + impossible[0] + ")";
+      }
+      return findings();
+    }
+    double elements = 0;
+    for (ir::NodeId id : problem_.free_inputs) elements += static_cast<double>(ir::num_elements(problem_.graph[id].shape));
+    // Blocks first: they show most differences at a fraction of the work. Then dense inputs where that is affordable, for what blocks hide (an
+    // order inside of runs). Tiny programs are dense at once.
+    const bool affordable = maker.dense_work() <= kDenseWork && elements <= kDenseElements;
+    const bool tiny = maker.dense_work() <= kTinyWork;
+    for (int r = 0; r < options_.seeds; ++r) {
+      if (std::all_of(cases_.begin(), cases_.end(), [](const Case& c) { return c.done; })) break;
+      if (r > 0 && out_of_time()) break;
+      round(maker, options_.seed + static_cast<uint64_t>(r), r % 3, tiny || (affordable && r % 2 == 1));
+    }
+    for (Case& c : cases_) conclude(c);
+    return findings();
+  }
+
+ private:
+  struct Case {
+    size_t index;                       // into problem.outputs
+    std::vector<Candidate> candidates;
+    std::vector<bool> alive;            // candidates that held on all inputs so far
+    OutputFinding finding;
+    bool done = false;
+    int agreed = 0;                     // rounds in which some candidate held
+  };
+  enum class Verdict : uint8_t { Fails, Holds, Open };
+
+  bool out_of_time() const { return std::chrono::steady_clock::now() > deadline_; }
+
+  void prepare(Case& c) {
+    const link::Output output = problem_.outputs[c.index];   // a copy: goals() may move the graph, not the outputs, but be safe
     if (output.blocked) {
-      findings[k].status = Status::Differs;
-      findings[k].detail = *output.blocked;
-      done[k] = true;
-      continue;
-    }
-    if (output.sequential == ir::kNoNode) {
-      findings[k].reason = "internal: no sequential value";
-      done[k] = true;
-      continue;
-    }
-    candidates[k] = candidates_of(problem, output);
-    alive[k].assign(candidates[k].size(), true);
-    if (candidates[k].empty()) {
-      findings[k].reason = "undeclared-placement: no placement to try";
-      done[k] = true;
-    }
-  }
-  const InputMaker maker(problem);
-  if (const auto impossible = maker.impossible(); !impossible.empty()) {
-    for (size_t k = 0; k < outputs.size(); ++k) {
-      if (!done[k]) findings[k].reason = "internal: no inputs satisfy the facts (" + impossible[0] + ")";
-    }
-    return findings;
-  }
-  double input_elements = 0;
-  for (ir::NodeId id : problem.free_inputs) input_elements += static_cast<double>(ir::num_elements(problem.graph[id].shape));
-  // Blocks first: they show most differences at a fraction of the work. Then dense inputs where that is affordable, for what blocks hide (an order
-  // inside of runs). Tiny programs are dense at once.
-  const bool affordable = maker.dense_work() <= kDenseWork && input_elements <= kDenseElements;
-  const bool tiny = maker.dense_work() <= kTinyWork;
-  Detail level = Detail::Fine;
-  std::vector<int> agreed(outputs.size(), 0);
-  for (int round = 0; round < options.seeds; ++round) {
-    if (std::all_of(done.begin(), done.end(), [](bool b) { return b; })) break;
-    if (round > 0 && std::chrono::steady_clock::now() > deadline) break;
-    const uint64_t seed = options.seed + static_cast<uint64_t>(round);
-    const int variant = round % 3;
-    const bool dense = tiny || (affordable && round % 2 == 1);
-    std::vector<ir::NodeId> targets;
-    for (size_t k = 0; k < outputs.size(); ++k) {
-      if (done[k]) continue;
-      targets.push_back(problem.outputs[outputs[k]].sequential);
-      for (size_t c = 0; c < candidates[k].size(); ++c) {
-        if (!candidates[k][c].goals) continue;
-        for (const auto& [x, y] : *candidates[k][c].goals) {
-          targets.push_back(x);
-          targets.push_back(y);
-        }
+      c.finding.status = OutputFinding::Status::Differs;
+      c.finding.detail = *output.blocked;
+      c.done = true;
+    } else if (output.sequential == ir::kNoNode) {
+      c.finding.reason = "internal: no sequential value";
+      c.done = true;
+    } else {
+      c.candidates = candidates_of(problem_, output);
+      c.alive.assign(c.candidates.size(), true);
+      if (c.candidates.empty()) {
+        c.finding.reason = "undeclared-placement: no placement to try";
+        c.done = true;
       }
     }
-    // The finest blocks that the budget allows.
-    std::shared_ptr<const Inputs> inputs;
-    std::unique_ptr<Runs> runs;
-    Detail detail = dense ? Detail::Dense : level;
-    for (;; detail = static_cast<Detail>(static_cast<int>(detail) + 1)) {
-      runs.reset();
-      inputs = std::make_shared<const Inputs>(maker.make(seed, detail, variant));
-      runs = std::make_unique<Runs>(problem, inputs, options, deadline, detail == Detail::Minimal ? 1e11 : dense ? 2 * kDenseWork : kBlockWork);
-      runs->plain().run(targets);
-      const bool failed = std::any_of(targets.begin(), targets.end(), [&](ir::NodeId id) { return runs->plain().reason(id).starts_with("budget: too") || runs->plain().reason(id).starts_with("budget: a "); });
-      if (!failed || detail == Detail::Minimal || std::chrono::steady_clock::now() > deadline) break;
+  }
+
+  std::vector<ir::NodeId> targets() const {
+    std::vector<ir::NodeId> out;
+    for (const Case& c : cases_) {
+      if (c.done) continue;
+      out.push_back(problem_.outputs[c.index].sequential);
+      for (const Candidate& candidate : c.candidates) {
+        if (!candidate.goals) continue;
+        for (const auto& [x, y] : *candidate.goals) out.insert(out.end(), {x, y});
+      }
     }
-    if (!dense) level = detail;
-    std::unique_ptr<Blamer> blamer;   // of these inputs
-    for (size_t k = 0; k < outputs.size(); ++k) {
-      if (done[k]) continue;
+    return out;
+  }
+
+  // One set of inputs, at the finest cut that the budget allows.
+  void round(const InputMaker& maker, uint64_t seed, int variant, bool dense) {
+    const std::vector<ir::NodeId> wanted = targets();
+    Detail detail = dense ? Detail::Dense : level_;
+    for (;; detail = static_cast<Detail>(static_cast<int>(detail) + 1)) {
+      runs_.reset();
+      inputs_ = std::make_shared<const Inputs>(maker.make(seed, detail, variant));
+      runs_ = std::make_unique<Runs>(problem_, inputs_, options_, deadline_, detail == Detail::Minimal ? 1e11 : dense ? 2 * kDenseWork : kBlockWork);
+      runs_->plain().run(wanted);
+      const bool failed = std::any_of(wanted.begin(), wanted.end(), [&](ir::NodeId id) { return runs_->plain().reason(id).starts_with("budget: "); });
+      if (!failed || detail == Detail::Minimal || out_of_time()) break;
+    }
+    if (!dense) level_ = detail;
+    blamer_.reset();
+    for (Case& c : cases_) {
+      if (c.done) continue;
       Refutation refutation;
-      refutation.output = outputs[k];
+      refutation.output = c.index;
       refutation.seed = seed;
       refutation.variant = variant;
       refutation.detail = detail;
-      refutation.inputs = inputs;
+      refutation.inputs = inputs_;
       refutation.arithmetic = "intervals of doubles";
-      bool all_fail = true, any_open = false, any_same = false;
-      std::string reason;
-      for (size_t c = 0; c < candidates[k].size(); ++c) {
-        refutation.candidates.push_back(manifest::to_string(candidates[k][c].placement, problem.mesh));
-        if (!candidates[k][c].goals) {
-          alive[k][c] = false;
-          continue;
-        }
-        bool fails = false, open = false;
-        std::vector<std::pair<Pair, Comparison>> suspects;
-        for (const Pair& pair : *candidates[k][c].goals) {
-          const Value *s = runs->plain().get(pair.first), *d = runs->plain().get(pair.second);
-          if (!s || !d) {
-            open = true;
-            if (reason.empty()) reason = runs->plain().reason(s ? pair.second : pair.first);
-            continue;
-          }
-          const Comparison comparison = compare(*s, *d);
-          if (comparison.kind == Kind::Differs) {
-            fails = true;
-            refutation.differences.push_back(comparison);
-            refutation.pairs.push_back(pair);
-            break;
-          }
-          if (comparison.kind == Kind::Open && comparison.defined == 0 && comparison.open == 0) {
-            open = true;
-            if (reason.empty()) reason = "budget: the sequential value is undefined on these inputs";
-          } else if (comparison.kind == Kind::Open) {
-            const std::string why = open_reason(problem, pair);
-            if (why.empty()) {
-              suspects.emplace_back(pair, comparison);
-            } else {
-              open = true;
-              if (reason.empty()) reason = why;
-            }
-          } else if (comparison.kind == Kind::Suspect) {
-            suspects.emplace_back(pair, comparison);
-          }
-        }
-        if (!fails && !suspects.empty() && !all_fail) open = true;  // confirming is dear: only where it still matters
-        for (size_t q = 0; q < suspects.size() && !fails && all_fail; ++q) {
-          std::string how;
-          const Comparison comparison = runs->confirm(suspects[q].first, suspects[q].second, &how);
-          if (comparison.kind == Kind::Differs) {
-            fails = true;
-            refutation.differences.push_back(comparison);
-            refutation.pairs.push_back(suspects[q].first);
-            refutation.arithmetic = how;
-          } else if (comparison.kind != Kind::Same) {
-            open = true;
-            if (reason.empty()) {
-              reason = comparison.kind == Kind::Suspect ? fmt::format("budget: values differ, but not beyond rounding ({})", describe(comparison))
-                                                        : "budget: enclosures do not decide it";
-            }
-          }
-        }
-        if (fails) {
-          alive[k][c] = false;
-        } else {
-          all_fail = false;
-          any_open = any_open || open;
-          any_same = any_same || !open;
-          if (open) alive[k][c] = false;
-        }
-      }
-      OutputFinding& finding = findings[k];
-      if (all_fail) {
-        finding.status = Status::Differs;
-        finding.reason.clear();
-        finding.holds.reset();
-        finding.detail = refutation.differences.empty()
-                             ? "no placement fits the shapes"
-                             : fmt::format("{} ({})", describe(refutation.differences[0]),
-                                           candidates[k].size() == 1 ? "expected " + refutation.candidates[0]
-                                                                     : fmt::format("as {}; {} placements tried", refutation.candidates[0], candidates[k].size()));
-        done[k] = true;
-        if (!blamer) blamer = std::make_unique<Blamer>(problem, inputs, options, deadline);
-        finding.blame = blamer->find(refutation);
-        if (!first) {
-          first = std::move(refutation);
-          if (witness_json) *witness_json = write_witness(problem, *first, finding.blame, options);
-        }
-      } else if (any_same) {
-        ++agreed[k];
-      } else if (finding.reason.empty()) {
-        finding.reason = reason.empty() ? "budget: enclosures do not decide it" : reason;
-      }
+      try_output(c, refutation);
     }
   }
-  for (size_t k = 0; k < outputs.size(); ++k) {
-    if (done[k] || agreed[k] == 0) continue;
-    for (size_t c = 0; c < candidates[k].size(); ++c) {
-      if (!alive[k][c]) continue;
-      findings[k].status = Status::Agrees;
-      findings[k].holds = candidates[k][c].placement;
-      break;
+
+  void try_output(Case& c, Refutation& refutation) {
+    bool all_fail = true, some_holds = false;
+    std::string reason;
+    for (size_t k = 0; k < c.candidates.size(); ++k) {
+      refutation.candidates.push_back(manifest::to_string(c.candidates[k].placement, problem_.mesh));
+      const Verdict v = c.candidates[k].goals ? try_candidate(*c.candidates[k].goals, all_fail, refutation, reason) : Verdict::Fails;
+      if (v != Verdict::Holds) c.alive[k] = false;
+      all_fail = all_fail && v == Verdict::Fails;
+      some_holds = some_holds || v == Verdict::Holds;
     }
-    if (findings[k].status != Status::Agrees && findings[k].reason.empty()) findings[k].reason = "undeclared-placement: no placement holds on all inputs tried";
+    if (all_fail) {
+      refuted(c, refutation);
+    } else if (some_holds) {
+      ++c.agreed;
+    } else if (c.finding.reason.empty()) {
+      c.finding.reason = reason.empty() ? "budget: enclosures do not decide it" : reason;
+    }
   }
-  return findings;
+
+  // `matters`: all candidates before failed, so a failure here counts.
+  Verdict try_candidate(const std::vector<Pair>& goals, bool matters, Refutation& refutation, std::string& reason) {
+    using Kind = Comparison::Kind;
+    const auto note = [&](const std::string& why) {
+      if (reason.empty()) reason = why;
+    };
+    bool open = false, vacuous = !goals.empty();
+    std::vector<std::pair<Pair, Comparison>> suspects;
+    for (const Pair& pair : goals) {
+      const Value *s = runs_->plain().get(pair.first), *d = runs_->plain().get(pair.second);
+      if (!s || !d) {
+        open = true;
+        vacuous = false;
+        note(runs_->plain().reason(s ? pair.second : pair.first));
+        continue;
+      }
+      const Comparison comparison = compare(*s, *d);
+      if (comparison.kind == Kind::Open && comparison.defined == 0 && comparison.open == 0) continue;  // nothing is claimed there
+      vacuous = false;
+      if (comparison.kind == Kind::Differs) {
+        refutation.differences.push_back(comparison);
+        refutation.pairs.push_back(pair);
+        return Verdict::Fails;
+      }
+      if (comparison.kind == Kind::Same) continue;
+      const std::string why = comparison.kind == Kind::Open ? open_reason(problem_, pair) : "";
+      if (why.empty()) {
+        suspects.emplace_back(pair, comparison);
+      } else {
+        open = true;
+        note(why);
+      }
+    }
+    if (vacuous) {
+      note("budget: the sequential value is undefined on these inputs");
+      return Verdict::Open;
+    }
+    if (!matters && !suspects.empty()) return Verdict::Open;  // confirming is dear: only where it still matters
+    for (const auto& [pair, suspect] : suspects) {
+      std::string how;
+      const Comparison comparison = runs_->confirm(pair, suspect, &how);
+      if (comparison.kind == Kind::Differs) {
+        refutation.differences.push_back(comparison);
+        refutation.pairs.push_back(pair);
+        refutation.arithmetic = how;
+        return Verdict::Fails;
+      }
+      if (comparison.kind == Kind::Same) continue;
+      open = true;
+      note(comparison.kind == Kind::Suspect ? fmt::format("budget: values differ, but not beyond rounding ({})", describe(comparison))
+                                            : "budget: enclosures do not decide it");
+    }
+    return open ? Verdict::Open : Verdict::Holds;
+  }
+
+  void refuted(Case& c, Refutation& refutation) {
+    c.done = true;
+    c.finding.status = OutputFinding::Status::Differs;
+    c.finding.reason.clear();
+    if (refutation.differences.empty()) {
+      c.finding.detail = "no placement fits the shapes";
+    } else {
+      const std::string which = c.candidates.size() == 1 ? "expected " + refutation.candidates[0]
+                                                         : fmt::format("as {}; {} placements tried", refutation.candidates[0], c.candidates.size());
+      c.finding.detail = fmt::format("{} ({})", describe(refutation.differences[0]), which);
+      if (!blamer_) blamer_ = std::make_unique<Blamer>(problem_, inputs_, options_, deadline_);
+      c.finding.blame = blamer_->find(refutation);
+    }
+    if (witness_ && witness_->empty()) *witness_ = write_witness(problem_, refutation, c.finding.blame, options_);
+  }
+
+  void conclude(Case& c) {
+    if (c.done || c.agreed == 0) return;
+    const auto held = std::find(c.alive.begin(), c.alive.end(), true);
+    if (held == c.alive.end()) {
+      if (c.finding.reason.empty()) c.finding.reason = "undeclared-placement: no placement holds on all inputs tried";
+      return;
+    }
+    c.finding.status = OutputFinding::Status::Agrees;
+    c.finding.reason.clear();
+    c.finding.holds = c.candidates[static_cast<size_t>(held - c.alive.begin())].placement;
+  }
+
+  std::vector<OutputFinding> findings() {
+    std::vector<OutputFinding> out;
+    for (Case& c : cases_) out.push_back(std::move(c.finding));
+    return out;
+  }
+
+  link::Problem& problem_;
+  const Options& options_;
+  std::string* witness_;
+  std::chrono::steady_clock::time_point deadline_;
+  std::vector<Case> cases_;
+  Detail level_ = Detail::Fine;         // of block inputs, coarser after a budget ran out
+  std::shared_ptr<const Inputs> inputs_;
+  std::unique_ptr<Runs> runs_;          // of this round
+  std::unique_ptr<Blamer> blamer_;
+};
+
+}  // namespace
+
+std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<size_t>& outputs, const Options& options, std::string* witness_json) {
+  return Falsifier(problem, outputs, options, witness_json).run();
 }
 
 }  // namespace shardproof::interp

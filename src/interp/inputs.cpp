@@ -79,6 +79,30 @@ Origins trace(const ir::Graph& g) {
   return o;
 }
 
+// Inputs that reach a square root or logarithm by sums, products and quotients (second moments of an optimizer): negative, they would leave
+// the sequential value undefined. Squares and reductions end the walk.
+std::vector<bool> under_roots(const link::Problem& problem) {
+  using ir::Fn;
+  const ir::Graph& g = problem.graph;
+  std::vector<bool> found(g.nodes.size());
+  for (ir::NodeId id = 0; id < problem.side.size(); ++id) {
+    const ir::Node& root = g[id];
+    if (problem.side[id] != link::kSequential || root.op != ir::Op::Map || (root.fn != Fn::Sqrt && root.fn != Fn::Rsqrt && root.fn != Fn::Log)) continue;
+    std::vector<ir::NodeId> stack{root.in[0]};
+    for (size_t steps = 0; !stack.empty() && steps < 64; ++steps) {
+      const ir::NodeId x = stack.back();
+      stack.pop_back();
+      const ir::Node& n = g[x];
+      if (n.op == ir::Op::Input) found[x] = true;
+      const bool view = n.op == ir::Op::Transpose || n.op == ir::Op::Reshape || n.op == ir::Op::Slice || n.op == ir::Op::Broadcast;
+      const bool square = n.fn == Fn::Mul && n.in.size() == 2 && n.in[0] == n.in[1];
+      const bool passes = n.op == ir::Op::Map && !square && (n.fn == Fn::Add || n.fn == Fn::Mul || n.fn == Fn::Div || n.fn == Fn::Convert || n.fn == Fn::Select);
+      if (view || passes) stack.insert(stack.end(), n.in.begin(), n.in.end());
+    }
+  }
+  return found;
+}
+
 double elements(const ir::Shape& s) {
   double total = 1;
   for (int64_t n : s) total *= static_cast<double>(n);
@@ -130,10 +154,12 @@ InputMaker::InputMaker(const link::Problem& problem) : problem_(problem) {
     }
   }
   const auto cuts = demanded_cuts(g);
+  const std::vector<bool> rooted = under_roots(problem);
   for (ir::NodeId id : problem.free_inputs) {
     Plan plan;
     plan.input = id;
     plan.cuts = cuts[id];
+    plan.positive = rooted[id];
     const ir::Node& n = g[id];
     // Scalars and vectors are biases, gains, rates: left at size 1.
     if (n.shape.size() >= 2 && ir::is_float(n.dtype)) plan.contracted = contracted[id];
@@ -225,7 +251,7 @@ Value InputMaker::make_one(const Plan& plan, uint64_t seed, Detail detail, int v
   const double scale = std::ldexp(1.0, static_cast<int>(std::lround(std::log2(ideal))));
   const auto real = [&]() -> double {
     const double size = std::round((0.25 + 1.5 * random.unit()) * 4096) / 4096;
-    const bool negative = random.unit() < (variant == 1 ? 0.1 : 0.5);
+    const bool negative = random.unit() < (variant == 1 ? 0.1 : 0.5) && !plan.positive;
     if (plan.has_range) {
       const double high = std::min(plan.high, plan.low + 1e6);
       return plan.low + std::floor(random.unit() * 4096) / 4096 * (high - plan.low);

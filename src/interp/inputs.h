@@ -37,6 +37,7 @@ class InputMaker {
     std::vector<std::vector<int64_t>> cuts;   // per dim, block inputs
     double contracted = 1;                    // floats: terms of the largest contraction that reads them
     int64_t bound = 0;                        // integers: [0, bound); 0: unknown
+    bool positive = false;                    // no fact, but better not negative
     bool has_range = false, has_exception = false, at_least = false, greater = false, not_all = false;
     double low = 0, high = 0, exception = 0, minimum = 0, not_all_equal = 0;
     int64_t distinct_dim = -1;
