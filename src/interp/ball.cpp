@@ -21,14 +21,21 @@ void set_infinity(arb_t out, bool positive) {
 void at_infinity(ir::Fn fn, arb_t out, bool positive, slong bits) {
   using ir::Fn;
   switch (fn) {
-    case Fn::Abs: case Fn::Cosh: set_infinity(out, true); return;
+    case Fn::Abs:
+    case Fn::Cosh: set_infinity(out, true); return;
     case Fn::Neg: set_infinity(out, !positive); return;
-    case Fn::Sign: case Fn::Tanh: case Fn::Erf: arb_set_si(out, positive ? 1 : -1); return;
-    case Fn::Exp: case Fn::Exp2: positive ? set_infinity(out, true) : arb_zero(out); return;
+    case Fn::Sign:
+    case Fn::Tanh:
+    case Fn::Erf: arb_set_si(out, positive ? 1 : -1); return;
+    case Fn::Exp:
+    case Fn::Exp2: positive ? set_infinity(out, true) : arb_zero(out); return;
     case Fn::Expm1: positive ? set_infinity(out, true) : arb_set_si(out, -1); return;
-    case Fn::Log: case Fn::Log2: case Fn::Log10: case Fn::Log1p: case Fn::Sqrt: case Fn::Acosh:
-      positive ? set_infinity(out, true) : set_undefined(out);
-      return;
+    case Fn::Log:
+    case Fn::Log2:
+    case Fn::Log10:
+    case Fn::Log1p:
+    case Fn::Sqrt:
+    case Fn::Acosh: positive ? set_infinity(out, true) : set_undefined(out); return;
     case Fn::Rsqrt: positive ? arb_zero(out) : set_undefined(out); return;
     case Fn::Logistic: arb_set_si(out, positive ? 1 : 0); return;
     case Fn::Erfc: arb_set_si(out, positive ? 0 : 2); return;
@@ -37,10 +44,21 @@ void at_infinity(ir::Fn fn, arb_t out, bool positive, slong bits) {
       arb_mul_2exp_si(out, out, -1);
       if (!positive) arb_neg(out, out);
       return;
-    case Fn::Cbrt: case Fn::Sinh: case Fn::Asinh: case Fn::Floor: case Fn::Ceil: case Fn::Round: case Fn::RoundAway: case Fn::Trunc:
-      set_infinity(out, positive);
-      return;
-    case Fn::Sin: case Fn::Cos: case Fn::Tan: case Fn::Asin: case Fn::Acos: case Fn::Atanh: case Fn::ErfInv: set_undefined(out); return;
+    case Fn::Cbrt:
+    case Fn::Sinh:
+    case Fn::Asinh:
+    case Fn::Floor:
+    case Fn::Ceil:
+    case Fn::Round:
+    case Fn::RoundAway:
+    case Fn::Trunc: set_infinity(out, positive); return;
+    case Fn::Sin:
+    case Fn::Cos:
+    case Fn::Tan:
+    case Fn::Asin:
+    case Fn::Acos:
+    case Fn::Atanh:
+    case Fn::ErfInv: set_undefined(out); return;
     default: set_undecided(out); return;
   }
 }
@@ -256,7 +274,9 @@ void apply(ir::Fn fn, arb_t out, const arb_t x, slong bits) {
       break;
     case Fn::Expm1: arb_expm1(out, x, bits); break;
     case Fn::Log1p: arb_set_si(c, -1); [[fallthrough]];
-    case Fn::Log: case Fn::Log2: case Fn::Log10: logarithm(out, x, c, fn, bits); break;
+    case Fn::Log:
+    case Fn::Log2:
+    case Fn::Log10: logarithm(out, x, c, fn, bits); break;
     case Fn::Sqrt:
       if (arb_is_nonnegative(x)) {
         arb_sqrt(out, x, bits);
@@ -309,7 +329,8 @@ void apply(ir::Fn fn, arb_t out, const arb_t x, slong bits) {
         arb_zero(out);
         break;
       }
-      inside(out, x, -1, 1, true, false, [&] { arb_hypgeom_erfinv(out, x, bits); }); break;
+      inside(out, x, -1, 1, true, false, [&] { arb_hypgeom_erfinv(out, x, bits); });
+      break;
     case Fn::Lgamma:
       if (arb_is_positive(x)) {
         arb_lgamma(out, x, bits);
@@ -324,7 +345,11 @@ void apply(ir::Fn fn, arb_t out, const arb_t x, slong bits) {
         set_undecided(out);
       }
       break;
-    case Fn::Floor: case Fn::Ceil: case Fn::Trunc: case Fn::Round: case Fn::RoundAway: rounded(fn, out, x); break;
+    case Fn::Floor:
+    case Fn::Ceil:
+    case Fn::Trunc:
+    case Fn::Round:
+    case Fn::RoundAway: rounded(fn, out, x); break;
     default: set_undecided(out); break;
   }
   arb_clear(c);
@@ -339,7 +364,8 @@ void apply(ir::Fn fn, arb_t out, const arb_t x, const arb_t y, slong bits) {
   }
   const bool special = infinite(x) || infinite(y);
   switch (fn) {
-    case Fn::Add: case Fn::Sub:
+    case Fn::Add:
+    case Fn::Sub:
       if (special) {
         const bool py = positive_infinity(y) != (fn == Fn::Sub);
         if (infinite(x) && infinite(y)) {
@@ -365,7 +391,8 @@ void apply(ir::Fn fn, arb_t out, const arb_t x, const arb_t y, slong bits) {
       arb_mul(out, x, y, bits);
       break;
     case Fn::Div: divide(out, x, y, bits); break;
-    case Fn::Max: case Fn::Min: {
+    case Fn::Max:
+    case Fn::Min: {
       const Order o = order(x, y);
       if (o == Order::Open) {
         special ? set_undecided(out) : fn == Fn::Max ? arb_max(out, x, y, bits) : arb_min(out, x, y, bits);
@@ -376,7 +403,9 @@ void apply(ir::Fn fn, arb_t out, const arb_t x, const arb_t y, slong bits) {
     }
     case Fn::Pow: power(out, x, y, bits); break;
     case Fn::Atan2: special ? set_undecided(out) : arb_atan2(out, x, y, bits); break;
-    case Fn::FloorDiv: case Fn::Rem: case Fn::Mod: {
+    case Fn::FloorDiv:
+    case Fn::Rem:
+    case Fn::Mod: {
       arb_t q;
       arb_init(q);
       divide(q, x, y, bits);

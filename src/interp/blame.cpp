@@ -1,9 +1,10 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Finds the first sequential operator, on the way to a wrong output, whose value no distributed tensor holds.
 //
-// Idea: go back from the output through sequential values that nothing holds, and stop at those that something holds (whole, cut or as partial
-// sums). The operators of that region whose operands are all held are where it begins; the first of them in program order is blamed. Its
-// counterpart among the distributed operators is the one that reads what holds its operands, is of the same kind and, if possible, of the same name.
+// Idea: go back from the output through sequential values that nothing holds, and stop at those that something holds (whole, cut or as
+// partial sums). The operators of that region whose operands are all held are where it begins; the first of them in program order is
+// blamed. Its counterpart among the distributed operators is the one that reads what holds its operands, is of the same kind and, if
+// possible, of the same name.
 #include "interp/blame.h"
 
 #include <algorithm>
@@ -146,7 +147,9 @@ std::optional<Blamer::Suspect> Blamer::first_lost(ir::NodeId output) {
     sound_.emplace();
     std::vector<ir::NodeId> work;
     for (const link::Output& o : problem_.outputs) {
-      if (!o.blocked && o.sequential != ir::kNoNode && o.sequential < visible_.size() && evaluator_->get(o.sequential) && held(o.sequential)) work.push_back(o.sequential);
+      if (!o.blocked && o.sequential != ir::kNoNode && o.sequential < visible_.size() && evaluator_->get(o.sequential) &&
+          held(o.sequential))
+        work.push_back(o.sequential);
     }
     while (!work.empty()) {
       const ir::NodeId id = work.back();
@@ -207,7 +210,8 @@ std::optional<Family> Blamer::counterpart(const Suspect& suspect, const link::Ou
       if (g[x].op == ir::Op::Input && free_inputs.count(x)) ++matched;
     }
     const bool same_op = g[d].source_op == s.source_op;
-    if (matched > 0) score += 2.0 + 2.0 * static_cast<double>(matched) / static_cast<double>(std::max(operands.size(), suspect.inputs.size()));
+    if (matched > 0)
+      score += 2.0 + 2.0 * static_cast<double>(matched) / static_cast<double>(std::max(operands.size(), suspect.inputs.size()));
     if (g[d].label == s.label && same_op) score += 1.5;
     if (same_op) score += 1.5;
     // The shape of the whole or of a piece.
@@ -241,7 +245,8 @@ std::optional<Family> Blamer::counterpart(const Suspect& suspect, const link::Ou
   return prints_->families()[chosen];
 }
 
-// An operand that the ranks hold as partial sums alone, read by an operator that does not pass sums through: there the reduction is missing.
+// An operand that the ranks hold as partial sums alone, read by an operator that does not pass sums through: there the reduction is
+// missing.
 void Blamer::pending_operand(const Suspect& suspect, const Family& family, const link::Output& output, Diagnosis& d, Blame& blame) {
   const ir::Graph& g = problem_.graph;
   std::set<ir::NodeId> read;
@@ -252,7 +257,8 @@ void Blamer::pending_operand(const Suspect& suspect, const Family& family, const
   for (ir::NodeId x : suspect.inputs) {
     const auto found = holdings_.find(x);
     if (found == holdings_.end() || found->second.empty()) continue;
-    const bool pending = std::all_of(found->second.begin(), found->second.end(), [](const Holding& h) { return h.how == Holding::How::Partial; });
+    const bool pending =
+        std::all_of(found->second.begin(), found->second.end(), [](const Holding& h) { return h.how == Holding::How::Partial; });
     if (!pending) continue;
     // Of several partial holders, the one that the counterpart reads.
     const Holding* holder = &found->second[0];
@@ -268,7 +274,8 @@ void Blamer::pending_operand(const Suspect& suspect, const Family& family, const
     const std::string axes = prints_->axes_words(holder->axes);
     d.code = "SP103";
     d.kind = output.role == manifest::Role::Gradient ? "missing-backward-all-reduce" : "missing-all-reduce";
-    d.explanation = "its operand " + g[*first].label + " is still a partial sum over " + axes + ": the ranks' values add up to the sequential " + g[x].label;
+    d.explanation = "its operand " + g[*first].label + " is still a partial sum over " + axes +
+                    ": the ranks' values add up to the sequential " + g[x].label;
     d.repair = "all_reduce(sum, " + axes + ") after " + g[*first].label;
     for (size_t r = 0; r < nodes.size(); ++r) {
       if (nodes[r] != ir::kNoNode) blame.distributed.emplace_back(static_cast<int>(r), nodes[r]);

@@ -27,7 +27,7 @@ class Blamer {
  private:
   struct Suspect {
     ir::NodeId node = ir::kNoNode;
-    std::vector<ir::NodeId> inputs;   // visible operands
+    std::vector<ir::NodeId> inputs;  // visible operands
   };
   bool held(ir::NodeId sequential);
   bool in_pieces(ir::NodeId sequential);
@@ -39,12 +39,13 @@ class Blamer {
   std::shared_ptr<const Inputs> inputs_;
   std::unique_ptr<Evaluator> evaluator_;
   std::unique_ptr<Fingerprints> prints_;
-  std::vector<bool> visible_, varies_;   // varies_: depends on an input
+  std::vector<bool> visible_, varies_;  // varies_: depends on an input
   std::map<ir::NodeId, std::vector<Holding>> holdings_;
   std::map<ir::NodeId, bool> pieces_;
-  std::optional<std::set<ir::NodeId>> sound_;   // lost on the way to a right output: harmless
+  std::optional<std::set<ir::NodeId>> sound_;  // lost on the way to a right output: harmless
 };
 
-Diagnosis diagnose(const link::Problem& problem, const Evaluator& evaluator, const link::Output& output, ir::NodeId sequential, const Family& family);
+Diagnosis diagnose(const link::Problem& problem, const Evaluator& evaluator, const link::Output& output, ir::NodeId sequential,
+                   const Family& family);
 
 }  // namespace shardproof::interp

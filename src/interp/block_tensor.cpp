@@ -153,7 +153,9 @@ void Buffer::copy(size_t to, const Buffer& from, size_t k) {
   }
 }
 
-size_t Buffer::bytes() const { return size * (number == Number::Ball ? 2 * sizeof(arb_struct) : number == Number::Interval ? 16 : 8) + state.size(); }
+size_t Buffer::bytes() const {
+  return size * (number == Number::Ball ? 2 * sizeof(arb_struct) : number == Number::Interval ? 16 : 8) + state.size();
+}
 
 Order order(const Buffer& x, size_t i, const Buffer& y, size_t j, bool is_unsigned) {
   switch (x.number) {
@@ -366,7 +368,8 @@ Value compress(const Value& x) {
 
 size_t locate(const Value& x, const std::vector<int64_t>& index) {
   size_t at = 0;
-  for (size_t d = 0; d < x.axes.size(); ++d) at = at * static_cast<size_t>(x.axes[d].blocks()) + static_cast<size_t>(x.axes[d].block_of(index[d]));
+  for (size_t d = 0; d < x.axes.size(); ++d)
+    at = at * static_cast<size_t>(x.axes[d].blocks()) + static_cast<size_t>(x.axes[d].block_of(index[d]));
   return at;
 }
 

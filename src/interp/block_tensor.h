@@ -1,10 +1,11 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// Block tensors: a small array of elements plus, per dimension, run lengths. Real sizes at small cost (docs/design.md, section 9 of the blueprint).
+// Block tensors: a small array of elements plus, per dimension, run lengths. Real sizes at small cost (docs/design.md, section 9 of the
+// blueprint).
 //
-// Idea: an Axis cuts a dimension of extent n into runs; a tensor is constant on every box of runs, so one element a box is stored, row-major over
-// the runs. A dimension whose runs all have length 1 ("unit") is an ordinary dense one, so dense tensors are the special case without overhead.
-// Structural operators only move elements: they compute new axes and, per result dimension, a table of source offsets (gather()).
-// Arithmetic first refines its operands to common axes.
+// Idea: an Axis cuts a dimension of extent n into runs; a tensor is constant on every box of runs, so one element a box is stored,
+// row-major over the runs. A dimension whose runs all have length 1 ("unit") is an ordinary dense one, so dense tensors are the special
+// case without overhead. Structural operators only move elements: they compute new axes and, per result dimension, a table of source
+// offsets (gather()). Arithmetic first refines its operands to common axes.
 #pragma once
 
 #include <functional>
@@ -81,8 +82,8 @@ struct Buffer {
   Number number = Number::Integer;
   size_t size = 0;
   std::vector<int64_t> i;
-  std::vector<State> state;   // Integer: empty = all Fine
-  std::vector<double> m, r;   // Interval
+  std::vector<State> state;  // Integer: empty = all Fine
+  std::vector<double> m, r;  // Interval
   Balls ball;
   std::vector<uint64_t> tag;  // Ball: identities, 0 = none; empty = none
 
@@ -90,9 +91,9 @@ struct Buffer {
   static Buffer make(Number number, size_t n);
   Interval interval(size_t k) const { return {m[k], r[k]}; }
   void set(size_t k, Interval x) { m[k] = x.m, r[k] = x.r; }
-  State state_at(size_t k) const;   // of any number system
+  State state_at(size_t k) const;  // of any number system
   void set_state(size_t k, State s);
-  void copy(size_t to, const Buffer& from, size_t k);   // one element, of the same system
+  void copy(size_t to, const Buffer& from, size_t k);  // one element, of the same system
   size_t bytes() const;
 };
 Order order(const Buffer& x, size_t i, const Buffer& y, size_t j, bool is_unsigned);
@@ -107,16 +108,16 @@ Buffer gather(const Buffer& in, const std::vector<Table>& tables);
 struct Value {
   ir::DType dtype = ir::DType::Invalid;
   std::vector<Axis> axes;
-  std::shared_ptr<const Buffer> data, imag;   // imag: complex only
+  std::shared_ptr<const Buffer> data, imag;  // imag: complex only
 
   int64_t blocks() const;
   ir::Shape shape() const;
-  std::vector<int64_t> strides() const;   // over blocks, row-major
+  std::vector<int64_t> strides() const;  // over blocks, row-major
   bool is_float() const { return ir::is_float(dtype) || ir::is_complex(dtype); }
 };
 int64_t count_blocks(const std::vector<Axis>& axes);
-Value view(const Value& x, std::vector<Axis> axes, const std::vector<Table>& tables);   // gather() on all parts
-Value refine(const Value& x, const std::vector<Axis>& axes);   // REQUIRES: finer axes
+Value view(const Value& x, std::vector<Axis> axes, const std::vector<Table>& tables);  // gather() on all parts
+Value refine(const Value& x, const std::vector<Axis>& axes);                           // REQUIRES: finer axes
 // Merges neighbouring runs whose elements are all identical. What a reshape had to cut finely is often still constant there.
 Value compress(const Value& x);
 // Position in the blocks of the element at an index.

@@ -96,7 +96,8 @@ Comparison compare(const Value& sequential, const Value& distributed) {
   return out;
 }
 
-std::pair<Interval, Interval> at_index(const Value& sequential, const Value& distributed, const std::vector<int64_t>& index, bool imaginary) {
+std::pair<Interval, Interval> at_index(const Value& sequential, const Value& distributed, const std::vector<int64_t>& index,
+                                       bool imaginary) {
   const Buffer& s = imaginary ? *sequential.imag : *sequential.data;
   const Buffer& d = imaginary ? *distributed.imag : *distributed.data;
   return {element(s, locate(sequential, index)), element(d, locate(distributed, index))};

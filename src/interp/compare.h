@@ -11,22 +11,23 @@ namespace shardproof::interp {
 
 struct Comparison {
   enum class Kind : uint8_t {
-    Same,      // nothing differs, nothing is open: equal as far as the enclosures tell
-    Differs,   // some element lies in disjoint enclosures, or is defined on the sequential side alone
-    Suspect,   // midpoints differ by more than doubles would, but the enclosures overlap
-    Open,      // elements are undecided, and none differs
+    Same,     // nothing differs, nothing is open: equal as far as the enclosures tell
+    Differs,  // some element lies in disjoint enclosures, or is defined on the sequential side alone
+    Suspect,  // midpoints differ by more than doubles would, but the enclosures overlap
+    Open,     // elements are undecided, and none differs
   } kind = Kind::Same;
-  std::vector<int64_t> index;     // of the first element that differs (Differs) or the largest suspect one
+  std::vector<int64_t> index;  // of the first element that differs (Differs) or the largest suspect one
   Interval sequential, distributed;
-  double gap = 0, scale = 0;      // midpoints' difference there; largest magnitude of the sequential tensor
-  int64_t differing = 0, open = 0, compared = 0, defined = 0;   // blocks
-  bool undefined = false;         // Differs because the distributed value is undefined
+  double gap = 0, scale = 0;                                   // midpoints' difference there; largest magnitude of the sequential tensor
+  int64_t differing = 0, open = 0, compared = 0, defined = 0;  // blocks
+  bool undefined = false;                                      // Differs because the distributed value is undefined
   bool imaginary = false;
 };
 
 Comparison compare(const Value& sequential, const Value& distributed);
 // The pair of midpoints at one index.
-std::pair<Interval, Interval> at_index(const Value& sequential, const Value& distributed, const std::vector<int64_t>& index, bool imaginary);
+std::pair<Interval, Interval> at_index(const Value& sequential, const Value& distributed, const std::vector<int64_t>& index,
+                                       bool imaginary);
 std::string describe(const Comparison& c);
 
 }  // namespace shardproof::interp

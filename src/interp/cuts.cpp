@@ -8,8 +8,8 @@
 namespace shardproof::interp {
 namespace {
 
-constexpr size_t kMaxCuts = 96;       // per dimension
-constexpr int64_t kMaxUnit = 4096;    // longer dimensions are not cut into single elements
+constexpr size_t kMaxCuts = 96;     // per dimension
+constexpr int64_t kMaxUnit = 4096;  // longer dimensions are not cut into single elements
 
 using Cuts = std::vector<int64_t>;
 
@@ -34,8 +34,14 @@ void all_of(Cuts& to, int64_t extent) {
 void reshape(const ir::Node& n, const ir::Shape& from, const std::vector<Cuts>& cuts, std::vector<Cuts>& to) {
   if (ir::num_elements(from) == 0) return;
   for (size_t i = 0, j = 0; i < from.size() || j < n.shape.size();) {
-    if (i < from.size() && from[i] == 1) { ++i; continue; }
-    if (j < n.shape.size() && n.shape[j] == 1) { ++j; continue; }
+    if (i < from.size() && from[i] == 1) {
+      ++i;
+      continue;
+    }
+    if (j < n.shape.size() && n.shape[j] == 1) {
+      ++j;
+      continue;
+    }
     const size_t i0 = i, j0 = j;
     int64_t a = from[i++], b = n.shape[j++];
     while (a != b) a < b ? a *= from[i++] : b *= n.shape[j++];
@@ -103,7 +109,8 @@ std::vector<std::vector<Cuts>> demanded_cuts(const ir::Graph& g) {
       case Op::Concat: {
         int64_t offset = 0;
         for (ir::NodeId part : n.in) {
-          for (size_t d = 0; d < cuts.size(); ++d) add(all[part][d], cuts[d], 1, static_cast<int64_t>(d) == n.a[0] ? -offset : 0, g[part].shape[d]);
+          for (size_t d = 0; d < cuts.size(); ++d)
+            add(all[part][d], cuts[d], 1, static_cast<int64_t>(d) == n.a[0] ? -offset : 0, g[part].shape[d]);
           offset += g[part].shape[n.a[0]];
         }
         break;

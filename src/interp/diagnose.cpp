@@ -1,9 +1,9 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// Says what wrong values are: a multiple, partial sums, pieces of other ranks, shifted rows, zeros, something counted twice. Every sentence is read
-// off the numbers of the witness; where nothing fits it only says that they differ.
+// Says what wrong values are: a multiple, partial sums, pieces of other ranks, shifted rows, zeros, something counted twice. Every sentence
+// is read off the numbers of the witness; where nothing fits it only says that they differ.
 //
-// Codes: SP101 wrong scale, SP102 redundant reduction, SP103 missing reduction, SP104 wrong shard or order, SP105 zeros where values belong,
-// SP106 ranks disagree, SP107 something counted several times, SP109 another difference.
+// Codes: SP101 wrong scale, SP102 redundant reduction, SP103 missing reduction, SP104 wrong shard or order, SP105 zeros where values
+// belong, SP106 ranks disagree, SP107 something counted several times, SP109 another difference.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr double kTolerance = 1e-6;
 struct Aligned {
   std::vector<std::vector<double>> v;
   std::vector<Axis> axes;
-  double scale = 0;   // of the first
+  double scale = 0;  // of the first
   bool ok = false;
 };
 
@@ -52,7 +52,7 @@ Aligned align(const std::vector<const Value*>& values) {
   return out;
 }
 
-constexpr double kSame = 1e-10;   // values that agree; kTolerance: multiples and sums, which say what kind of error it is
+constexpr double kSame = 1e-10;  // values that agree; kTolerance: multiples and sums, which say what kind of error it is
 
 bool all_close(const std::vector<double>& x, const std::vector<double>& y, double scale) {
   for (size_t k = 0; k < x.size(); ++k) {
@@ -81,7 +81,8 @@ std::optional<double> factor(const std::vector<double>& s, const std::vector<dou
   for (size_t k = 0; k < s.size(); ++k) {
     if (std::fabs(d[k] - c * s[k]) > kTolerance * std::max(1.0, std::fabs(c)) * scale) return std::nullopt;
   }
-  // Of a single number any other is a multiple: then only simple factors mean something. And a factor this near 1 is another kind of difference.
+  // Of a single number any other is a multiple: then only simple factors mean something. And a factor this near 1 is another kind of
+  // difference.
   if (s.size() == 1 && !simple_ratio(c)) return std::nullopt;
   if (c != 1 && std::fabs(c - 1) < 1e-4) return std::fabs(c - 1) < 1e-9 ? std::optional<double>(1.0) : std::nullopt;
   return c;
@@ -90,7 +91,8 @@ std::optional<double> factor(const std::vector<double>& s, const std::vector<dou
 std::string rational(double c) {
   for (int q = 1; q <= 64; ++q) {
     const double p = std::round(c * q);
-    if (p != 0 && std::fabs(p) < 1e6 && std::fabs(c - p / q) < 1e-9 * std::fabs(c)) return q == 1 ? fmt::format("{}", p) : fmt::format("{}/{}", p, q);
+    if (p != 0 && std::fabs(p) < 1e6 && std::fabs(c - p / q) < 1e-9 * std::fabs(c))
+      return q == 1 ? fmt::format("{}", p) : fmt::format("{}/{}", p, q);
   }
   return fmt::format("{:.9g}", c);
 }
@@ -101,7 +103,8 @@ bool is_view(ir::Op op) {
 
 class Diagnoser {
  public:
-  Diagnoser(const link::Problem& problem, const Evaluator& evaluator, const link::Output& output, ir::NodeId sequential, const Family& family)
+  Diagnoser(const link::Problem& problem, const Evaluator& evaluator, const link::Output& output, ir::NodeId sequential,
+            const Family& family)
       : p_(problem), e_(evaluator), output_(output), s_(sequential), s_value_(*evaluator.get(sequential)) {
     for (size_t r = 0; r < family.nodes.size(); ++r) {
       const ir::NodeId id = family.nodes[r];
@@ -262,7 +265,8 @@ class Diagnoser {
         d.explanation = fmt::format("{} was not averaged over {}: the mean of the ranks' values is the sequential one", name_, words(axes));
         d.repair = fmt::format("all_reduce(avg, {}) after {}", words(axes), name_);
       } else {
-        d.explanation = fmt::format("{} is partial over {}: the ranks' values add up to {} times the sequential one", name_, words(axes), rational(*c));
+        d.explanation =
+            fmt::format("{} is partial over {}: the ranks' values add up to {} times the sequential one", name_, words(axes), rational(*c));
         d.repair = fmt::format("all_reduce(sum, {}) after {}, and a factor {}", words(axes), name_, rational(1 / *c));
       }
       return true;
@@ -270,7 +274,8 @@ class Diagnoser {
     return false;
   }
 
-  // The difference is a multiple of one of the operator's operands: a bias or residual counted on every rank, before or after the reduction.
+  // The difference is a multiple of one of the operator's operands: a bias or residual counted on every rank, before or after the
+  // reduction.
   bool double_count(Diagnosis& d, const Aligned& a) {
     if (counted(d, a.v[1], a, "")) return true;
     for (unsigned axes : axis_sets()) {
@@ -311,7 +316,8 @@ class Diagnoser {
       if (!c || std::fabs(*c) < 1e-3) continue;
       // A view inside the operator is named after what it shows.
       ir::NodeId base = x;
-      while (p_.graph[base].op != ir::Op::Input && p_.graph[base].label == p_.graph[s_].label && p_.graph[base].in.size() == 1 && is_view(p_.graph[base].op)) {
+      while (p_.graph[base].op != ir::Op::Input && p_.graph[base].label == p_.graph[s_].label && p_.graph[base].in.size() == 1 &&
+             is_view(p_.graph[base].op)) {
         base = p_.graph[base].in[0];
       }
       const ir::Node& shown = p_.graph[base];
@@ -346,7 +352,8 @@ class Diagnoser {
         if (!zero[k] || !meant[k]) continue;
         size_t last = k;
         while (last + 1 < blocks && zero[last + 1] && meant[last + 1]) ++last;
-        where += fmt::format("{}{}..{}", where.empty() ? "" : ", ", a.axes[dim].start(static_cast<int64_t>(k)), a.axes[dim].end(static_cast<int64_t>(last)) - 1);
+        where += fmt::format("{}{}..{}", where.empty() ? "" : ", ", a.axes[dim].start(static_cast<int64_t>(k)),
+                             a.axes[dim].end(static_cast<int64_t>(last)) - 1);
         k = last;
       }
       for (size_t i = 0; i < s.size() && rest_right; ++i) {
@@ -456,12 +463,14 @@ class Diagnoser {
     for (size_t k = 0; k < found.size(); ++k) {
       all = all && found[k] >= 0;
       right = right && found[k] == coordinate(ranks_[k]);
-      if (found[k] >= 0 && found[k] != coordinate(ranks_[k])) who += fmt::format("{}rank {} holds piece {} instead of {}", who.empty() ? "" : "; ", ranks_[k], found[k], coordinate(ranks_[k]));
+      if (found[k] >= 0 && found[k] != coordinate(ranks_[k]))
+        who += fmt::format("{}rank {} holds piece {} instead of {}", who.empty() ? "" : "; ", ranks_[k], found[k], coordinate(ranks_[k]));
     }
     if (all && right) {
       d.code = "SP104";
       d.kind = "wrong-layout";
-      d.explanation = fmt::format("{} is cut along dimension {} over {}, which is not what the expectation asks for", name_, dim, words(axes));
+      d.explanation =
+          fmt::format("{} is cut along dimension {} over {}, which is not what the expectation asks for", name_, dim, words(axes));
       return true;
     }
     if (all) {
@@ -526,7 +535,8 @@ class Diagnoser {
       count += gap > kTolerance * a.scale;
     }
     return fmt::format("{} differs from the sequential value in {:.3g} % of the elements, by up to {:.2g} of its largest one", name_,
-                       100.0 * static_cast<double>(count) / static_cast<double>(std::max<size_t>(a.v[0].size(), 1)), a.scale > 0 ? worst / a.scale : worst);
+                       100.0 * static_cast<double>(count) / static_cast<double>(std::max<size_t>(a.v[0].size(), 1)),
+                       a.scale > 0 ? worst / a.scale : worst);
   }
   std::string shapes_differ() const {
     return fmt::format("{} [{}] holds neither the sequential value [{}] nor a piece of it", name_, fmt::join(values_[0]->shape(), ", "),
@@ -547,7 +557,8 @@ class Diagnoser {
 
 }  // namespace
 
-Diagnosis diagnose(const link::Problem& problem, const Evaluator& evaluator, const link::Output& output, ir::NodeId sequential, const Family& family) {
+Diagnosis diagnose(const link::Problem& problem, const Evaluator& evaluator, const link::Output& output, ir::NodeId sequential,
+                   const Family& family) {
   return Diagnoser(problem, evaluator, output, sequential, family).run();
 }
 

@@ -14,10 +14,12 @@ bool computes(const ir::Graph& g, const ir::Node& n) {
   using ir::Fn;
   if (n.op == ir::Op::Map && n.fn == Fn::Convert) return ir::is_int(g[n.in[0]].dtype);  // beyond 2^53
 
-  const bool chooses = n.fn == Fn::Max || n.fn == Fn::Min || n.fn == Fn::Select || n.fn == Fn::Convert || n.fn == Fn::Complex || n.fn == Fn::Real ||
-                       n.fn == Fn::Imag;
+  const bool chooses = n.fn == Fn::Max || n.fn == Fn::Min || n.fn == Fn::Select || n.fn == Fn::Convert || n.fn == Fn::Complex ||
+                       n.fn == Fn::Real || n.fn == Fn::Imag;
   switch (n.op) {
-    case ir::Op::Map: case ir::Op::Reduce: case ir::Op::Scan: return !chooses;
+    case ir::Op::Map:
+    case ir::Op::Reduce:
+    case ir::Op::Scan: return !chooses;
     case ir::Op::Contract: return true;
     case ir::Op::Scatter: return !n.set && !chooses;
     default: return false;
@@ -71,8 +73,8 @@ Value make_value(ir::DType t, std::vector<Axis> axes, Buffer data) {
   return v;
 }
 
-// S-6 random. Every draw gives one and the same value everywhere: an outcome that may occur, and on which it does not matter how draws of the two
-// programs are paired. So a difference that shows then shows for every admissible pairing.
+// S-6 random. Every draw gives one and the same value everywhere: an outcome that may occur, and on which it does not matter how draws of
+// the two programs are paired. So a difference that shows then shows for every admissible pairing.
 static bool constant_draw(const Context& c, const ir::Node& n, Buffer& b) {
   if (!draws_are_constant(n)) return false;
   double v = 0;
@@ -200,13 +202,27 @@ void Evaluator::step(ir::NodeId id) {
       out.push_back(std::move(v));
       break;
     }
-    case Op::Const: case Op::Iota: case Op::Dense: case Op::Uninit: case Op::Random: out.push_back(eval_leaf(context_, n)); break;
-    case Op::Transpose: case Op::Reshape: case Op::Slice: case Op::Reverse: case Op::Broadcast: case Op::Pad: case Op::Concat: case Op::Window:
-    case Op::DynamicSlice: case Op::DynamicUpdate: out.push_back(eval_view(context_, n, in)); break;
+    case Op::Const:
+    case Op::Iota:
+    case Op::Dense:
+    case Op::Uninit:
+    case Op::Random: out.push_back(eval_leaf(context_, n)); break;
+    case Op::Transpose:
+    case Op::Reshape:
+    case Op::Slice:
+    case Op::Reverse:
+    case Op::Broadcast:
+    case Op::Pad:
+    case Op::Concat:
+    case Op::Window:
+    case Op::DynamicSlice:
+    case Op::DynamicUpdate: out.push_back(eval_view(context_, n, in)); break;
     case Op::Map: out.push_back(eval_map(context_, n, in)); break;
-    case Op::Reduce: case Op::ArgReduce: out.push_back(eval_reduce(context_, n, in)); break;
+    case Op::Reduce:
+    case Op::ArgReduce: out.push_back(eval_reduce(context_, n, in)); break;
     case Op::Contract: out.push_back(eval_contract(context_, n, in)); break;
-    case Op::Take: case Op::Scatter: out.push_back(eval_index(context_, n, in)); break;
+    case Op::Take:
+    case Op::Scatter: out.push_back(eval_index(context_, n, in)); break;
     case Op::Scan: out.push_back(eval_scan(context_, n, in)); break;
     case Op::Sort: out = eval_sort(context_, n, in); break;
     case Op::Opaque: out = eval_opaque(context_, n, in); break;

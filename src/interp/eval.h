@@ -21,7 +21,7 @@ namespace shardproof::interp {
 enum class Literals : uint8_t {
   Width,      // an interval of one unit in the last place of their format, to both sides
   Exact,      // as their format rounds them
-  Closed,     // the closed form p/q or sqrt(p/q), if exactly one fits; else exact
+  Closed,     // the closed form p/q or sqrt(p/q) with the shortest q that fits; else exact
   Perturbed,  // moved by a pseudo-random part of that unit, alike wherever the same literal stands
 };
 
@@ -29,20 +29,20 @@ enum class Literals : uint8_t {
 enum class Ties : uint8_t { Open, First, Last };
 
 struct Config {
-  Number number = Number::Interval;   // of floats
-  slong bits = 128;                   // Ball
+  Number number = Number::Interval;  // of floats
+  slong bits = 128;                  // Ball
   Literals literals = Literals::Width;
-  uint64_t literal_seed = 0;          // Perturbed
+  uint64_t literal_seed = 0;  // Perturbed
   Ties ties = Ties::Open;
-  bool points = false;                // intervals without radii: plain doubles, for blame (never for a verdict)
-  bool random_kernels = false;        // opaque kernels and draws: pseudo-random functions instead of poison
-  int64_t max_blocks = 1 << 24;       // of one tensor
-  size_t max_bytes = size_t{1} << 30; // of all tensors alive
-  double max_work = 1e11;             // scalar operations in all
+  bool points = false;                 // intervals without radii: plain doubles, for blame (never for a verdict)
+  bool random_kernels = false;         // opaque kernels and draws: pseudo-random functions instead of poison
+  int64_t max_blocks = 1 << 24;        // of one tensor
+  size_t max_bytes = size_t{1} << 30;  // of all tensors alive
+  double max_work = 1e11;              // scalar operations in all
   std::optional<std::chrono::steady_clock::time_point> deadline;
 };
 
-using Inputs = std::unordered_map<ir::NodeId, Value>;   // floats as intervals of radius 0
+using Inputs = std::unordered_map<ir::NodeId, Value>;  // floats as intervals of radius 0
 
 // What operator implementations need.
 struct Context {
@@ -59,13 +59,13 @@ struct Context {
   void set_number(Buffer& b, size_t k, Interval x) const;
 };
 Value make_value(ir::DType t, std::vector<Axis> axes, Buffer data);
-std::vector<int64_t> expand(const std::vector<Table>& tables);   // all sums, row-major
+std::vector<int64_t> expand(const std::vector<Table>& tables);  // all sums, row-major
 // Refines all to common axes (same rank); the values are replaced.
 std::vector<Axis> to_common_axes(std::vector<Value>& values);
 // out[i] = x[start + i*step], of the given shape
 Value slice_of(const Value& x, const std::vector<int64_t>& start, const std::vector<int64_t>& step, const ir::Shape& shape);
 Value refine_dim(const Value& x, size_t dim, const Axis& axis);
-Axis flatten_axes(const std::vector<Axis>& axes, int64_t max_blocks);            // throws EvalError beyond max_blocks
+Axis flatten_axes(const std::vector<Axis>& axes, int64_t max_blocks);  // throws EvalError beyond max_blocks
 std::vector<Axis> unflatten_axis(Axis flat, const std::vector<int64_t>& sizes);
 int64_t wrap_integer(int64_t v, ir::DType t);
 
@@ -75,12 +75,12 @@ struct ClosedForm {
   int64_t p = 0, q = 0;
   bool root = false;
 };
-std::optional<ClosedForm> closed_form(double d, ir::DType format);   // the one that fits, if it is not the number itself
-bool is_simple_literal(double d, ir::DType format);                   // a short dyadic number: exact in every reading
+std::optional<ClosedForm> closed_form(double d, ir::DType format);  // the shortest that fits, if it is not the number itself
+bool is_simple_literal(double d, ir::DType format);                 // a short dyadic number: exact in every reading
 double literal_ulp(double d, ir::DType format);
 double round_to_format(double d, ir::DType format);
 
-bool draws_are_constant(const ir::Node& n);   // Random: all draws of its distribution are read as one value (S-6)
+bool draws_are_constant(const ir::Node& n);  // Random: all draws of its distribution are read as one value (S-6)
 Value eval_leaf(Context& c, const ir::Node& n);
 Value eval_view(Context& c, const ir::Node& n, const std::vector<const Value*>& in);
 Value eval_map(Context& c, const ir::Node& n, const std::vector<const Value*>& in);
@@ -95,16 +95,16 @@ class Evaluator {
  public:
   Evaluator(const ir::Graph& graph, const Inputs& inputs, Config config);
   void run(const std::vector<ir::NodeId>& targets);
-  const Value* get(ir::NodeId id) const;             // null: not evaluated, or failed
-  const std::string& reason(ir::NodeId id) const;    // why it failed
+  const Value* get(ir::NodeId id) const;           // null: not evaluated, or failed
+  const std::string& reason(ir::NodeId id) const;  // why it failed
   double work() const { return context_.work; }
 
  private:
   void step(ir::NodeId id);
   Context context_;
   const Inputs& inputs_;
-  std::vector<std::vector<Value>> values_;           // per node; tuples have several
-  std::vector<int32_t> failure_;                     // index into reasons_, -1: none
+  std::vector<std::vector<Value>> values_;  // per node; tuples have several
+  std::vector<int32_t> failure_;            // index into reasons_, -1: none
   std::vector<std::string> reasons_;
   size_t bytes_ = 0;
 };

@@ -3,8 +3,8 @@
 //
 // Contractions of intervals are computed as matrix products of midpoints and of radii: with A = (a, ra), B = (b, rb), K terms, u = 2^-53,
 //   |AB - fl(ab)| <= |a| (rb + g |b|) + ra (|b| + rb),   g = K u / (1 - K u)
-// (standard error bound of a sum of products in any order), one pass over memory for all three products. Integers in doubles are noticed and
-// stay exact. Tensors with infinities or undecided elements take the slow way, scalar by scalar.
+// (standard error bound of a sum of products in any order), one pass over memory for all three products. Integers in doubles are noticed
+// and stay exact. Tensors with infinities or undecided elements take the slow way, scalar by scalar.
 #include <algorithm>
 
 #include "interp/eval.h"
@@ -114,7 +114,7 @@ void reduce_integer(Fn fn, DType t, Buffer& out, size_t k, const Line& line) {
   switch (fn) {
     case Fn::Mul: acc = 1; break;
     case Fn::And: acc = ~uint64_t{0}; break;
-    case Fn::Max: acc = is_unsigned ? 0 : ~(all >> 1); break;   // the smallest value of the type
+    case Fn::Max: acc = is_unsigned ? 0 : ~(all >> 1); break;  // the smallest value of the type
     case Fn::Min: acc = is_unsigned ? all : all >> 1; break;
     default: break;
   }
@@ -135,8 +135,14 @@ void reduce_integer(Fn fn, DType t, Buffer& out, size_t k, const Line& line) {
           if (n & 1) acc *= b;
         }
         break;
-      case Fn::And: acc &= v; settled = settled || (t == DType::Bool && v == 0); break;
-      case Fn::Or: acc |= v; settled = settled || (t == DType::Bool && v != 0); break;
+      case Fn::And:
+        acc &= v;
+        settled = settled || (t == DType::Bool && v == 0);
+        break;
+      case Fn::Or:
+        acc |= v;
+        settled = settled || (t == DType::Bool && v != 0);
+        break;
       case Fn::Max: acc = (is_unsigned ? v > acc : static_cast<int64_t>(v) > static_cast<int64_t>(acc)) ? v : acc; break;
       default: acc = (is_unsigned ? v < acc : static_cast<int64_t>(v) < static_cast<int64_t>(acc)) ? v : acc; break;
     }
@@ -145,7 +151,8 @@ void reduce_integer(Fn fn, DType t, Buffer& out, size_t k, const Line& line) {
   if (s != State::Fine && !settled) out.set_state(k, s);
 }
 
-// S-22 arg_reduce: index of the extreme. A tie is left open by MANIFEST.md section 4, so it is undecided here unless the configuration chooses.
+// S-22 arg_reduce: index of the extreme. A tie is left open by MANIFEST.md section 4, so it is undecided here unless the configuration
+// chooses.
 void arg_reduce(const Context& c, const ir::Node& n, DType t, Buffer& out, size_t k, const Line& line, const Axis& axis) {
   const bool want_max = n.fn == Fn::Max;
   size_t best = 0;
@@ -407,7 +414,8 @@ Value eval_contract(Context& c, const ir::Node& n, const std::vector<const Value
     p.columns *= static_cast<size_t>(y.axes[d].blocks());
   }
   c.check(axes);
-  const double steps = static_cast<double>(p.batch) * static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(p.inner);
+  const double steps =
+      static_cast<double>(p.batch) * static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(p.inner);
   c.spend(steps * (c.config.number == Number::Ball ? 20 : 3) * (x.imag ? 4 : 1) + static_cast<double>(x.data->size + y.data->size));
   const std::vector<int64_t> times = multiplicities(inner);
   p.times = &times;

@@ -1,5 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// Take and scatter. Indices are constant on blocks as everything else, so a lookup is one per box; a written position cuts the result there.
+// Take and scatter. Indices are constant on blocks as everything else, so a lookup is one per box; a written position cuts the result
+// there.
 #include <algorithm>
 
 #include "interp/eval.h"

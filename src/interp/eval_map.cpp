@@ -1,6 +1,7 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Element-wise operators (S-19 in docs/spec.md): out[i] = fn(x0[i], x1[i], ...). Operands are refined to common axes; one that is constant
-// everywhere is read with stride 0. Integers wrap at their width; what C++ leaves undefined (shifts beyond the width, division by zero) is undecided.
+// everywhere is read with stride 0. Integers wrap at their width; what C++ leaves undefined (shifts beyond the width, division by zero) is
+// undecided.
 #include <algorithm>
 #include <bit>
 
@@ -121,7 +122,10 @@ std::optional<int64_t> integer(Fn fn, DType t, int64_t x, int64_t y) {
     case Fn::And: return x & y;
     case Fn::Or: return x | y;
     case Fn::Xor: return x ^ y;
-    case Fn::Div: case Fn::FloorDiv: case Fn::Rem: case Fn::Mod: {
+    case Fn::Div:
+    case Fn::FloorDiv:
+    case Fn::Rem:
+    case Fn::Mod: {
       if (y == 0) return std::nullopt;
       if (is_unsigned) return static_cast<int64_t>(fn == Fn::Div || fn == Fn::FloorDiv ? ux / uy : ux % uy);
       if (y == -1) return fn == Fn::Div || fn == Fn::FloorDiv ? static_cast<int64_t>(0 - ux) : 0;  // the smallest integer wraps
@@ -135,7 +139,8 @@ std::optional<int64_t> integer(Fn fn, DType t, int64_t x, int64_t y) {
       }
     }
     case Fn::Pow: {
-      if (y < 0 && !is_unsigned) return x == 1 ? std::optional<int64_t>(1) : x == -1 ? std::optional<int64_t>(y % 2 == 0 ? 1 : -1) : std::nullopt;
+      if (y < 0 && !is_unsigned)
+        return x == 1 ? std::optional<int64_t>(1) : x == -1 ? std::optional<int64_t>(y % 2 == 0 ? 1 : -1) : std::nullopt;
       uint64_t out = 1, base = ux;
       for (uint64_t e = uy; e != 0; e >>= 1) {
         if (e & 1) out *= base;
@@ -287,7 +292,8 @@ void convert(Context& c, DType from, DType to, Buffer& out, const Arg& x) {
         v = apply(Fn::Trunc, b.interval(at));
       }
       const int bits = ir::int_bits(to);
-      const double low = ir::is_signed_int(to) ? -std::ldexp(1.0, bits - 1) : 0, high = std::ldexp(1.0, ir::is_signed_int(to) ? bits - 1 : bits);
+      const double low = ir::is_signed_int(to) ? -std::ldexp(1.0, bits - 1) : 0,
+                   high = std::ldexp(1.0, ir::is_signed_int(to) ? bits - 1 : bits);
       if (is_undecided(v)) {
         out.set_state(k, State::Undecided);
       } else if (!(v.m >= low && v.m < high)) {
@@ -319,7 +325,8 @@ void complex_map(Context& c, const ir::Node& n, const Prepared& p, Buffer& re, B
   const auto full = [](const Buffer& b) { return Arg{&b, 1}; };
   const Arg &xr = p.args[0], &xi = p.imag[0];
   switch (n.fn) {
-    case Fn::Add: case Fn::Sub: {
+    case Fn::Add:
+    case Fn::Sub: {
       float_binary(c, n.fn, re, xr, p.args[1]);
       float_binary(c, n.fn, im, xi, p.imag[1]);
       for (size_t k = 2; k < p.args.size(); ++k) {
@@ -362,7 +369,8 @@ void complex_map(Context& c, const ir::Node& n, const Prepared& p, Buffer& re, B
       float_unary(c, Fn::Neg, im, xi);
       return;
     case Fn::Exp: {
-      Buffer e = Buffer::make(c.config.number, p.size), cosine = Buffer::make(c.config.number, p.size), sine = Buffer::make(c.config.number, p.size);
+      Buffer e = Buffer::make(c.config.number, p.size), cosine = Buffer::make(c.config.number, p.size),
+             sine = Buffer::make(c.config.number, p.size);
       float_unary(c, Fn::Exp, e, xr);
       float_unary(c, Fn::Cos, cosine, xi);
       float_unary(c, Fn::Sin, sine, xi);
@@ -391,7 +399,8 @@ void from_complex(Context& c, const ir::Node& n, const Prepared& p, Buffer& out)
     const Arg& part = n.fn == Fn::Real ? xr : xi;
     for (size_t k = 0; k < p.size; ++k) out.copy(k, *part.b, part.at(k));
   } else if (n.fn == Fn::Abs) {
-    Buffer rr = Buffer::make(c.config.number, p.size), ii = Buffer::make(c.config.number, p.size), sum = Buffer::make(c.config.number, p.size);
+    Buffer rr = Buffer::make(c.config.number, p.size), ii = Buffer::make(c.config.number, p.size),
+           sum = Buffer::make(c.config.number, p.size);
     float_binary(c, Fn::Mul, rr, xr, xr);
     float_binary(c, Fn::Mul, ii, xi, xi);
     float_binary(c, Fn::Add, sum, {&rr, 1}, {&ii, 1});
@@ -448,10 +457,18 @@ Value eval_map(Context& c, const ir::Node& n, const std::vector<const Value*>& i
   } else {
     switch (n.fn) {
       case Fn::Select: select(out, p.args[0], p.args[1], p.args[2]); break;
-      case Fn::Eq: case Fn::Ne: case Fn::Lt: case Fn::Le: case Fn::Gt: case Fn::Ge: compare(n.fn, from, out, p.args[0], p.args[1]); break;
-      case Fn::IsFinite: case Fn::IsNan: case Fn::IsInf: classify(n.fn, out, p.args[0]); break;
+      case Fn::Eq:
+      case Fn::Ne:
+      case Fn::Lt:
+      case Fn::Le:
+      case Fn::Gt:
+      case Fn::Ge: compare(n.fn, from, out, p.args[0], p.args[1]); break;
+      case Fn::IsFinite:
+      case Fn::IsNan:
+      case Fn::IsInf: classify(n.fn, out, p.args[0]); break;
       case Fn::Convert:
-        if (out.number == p.args[0].b->number && out.number != Number::Integer && n.dtype != DType::F4 && n.dtype != DType::F8 && p.args[0].stride == 1) {
+        if (out.number == p.args[0].b->number && out.number != Number::Integer && n.dtype != DType::F4 && n.dtype != DType::F8 &&
+            p.args[0].stride == 1) {
           value.data = p.held[0].data;  // float to float is exact
           return value;
         }

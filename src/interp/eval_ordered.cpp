@@ -36,7 +36,8 @@ void step(const Context& c, Fn fn, ir::DType t, Buffer& out, size_t k, size_t j,
     const bool less = ir::is_unsigned_int(t) ? x < y : static_cast<int64_t>(x) < static_cast<int64_t>(y);
     const uint64_t v = fn == Fn::Add ? x + y : fn == Fn::Mul ? x * y : (fn == Fn::Max) == less ? y : x;
     out.i[k] = wrap_integer(static_cast<int64_t>(v), t);
-    if (a != State::Fine || b != State::Fine) out.set_state(k, a == State::Undefined || b == State::Undefined ? State::Undefined : State::Undecided);
+    if (a != State::Fine || b != State::Fine)
+      out.set_state(k, a == State::Undefined || b == State::Undefined ? State::Undefined : State::Undecided);
   }
 }
 
@@ -85,8 +86,8 @@ Value eval_scan(Context& c, const ir::Node& n, const std::vector<const Value*>& 
   return out;
 }
 
-// S-27 sort: along a[0] by the first operand, all permuted alike. Equal keys keep their order if stable; else their order is open, as is that of
-// keys whose enclosures overlap: what lands on such places is undecided unless all candidates are alike.
+// S-27 sort: along a[0] by the first operand, all permuted alike. Equal keys keep their order if stable; else their order is open, as is
+// that of keys whose enclosures overlap: what lands on such places is undecided unless all candidates are alike.
 std::vector<Value> eval_sort(Context& c, const ir::Node& n, const std::vector<const Value*>& in) {
   const size_t dim = static_cast<size_t>(n.a[0]);
   const bool descending = n.a[1] != 0, stable = n.a[2] != 0;

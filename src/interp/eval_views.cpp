@@ -209,7 +209,8 @@ Value concat(const ir::Node& n, const std::vector<const Value*>& in) {
       const Buffer& b = part_of(part);
       const int64_t width = part.axes[dim].blocks() * inner;
       for (int64_t row = 0; row < outer; ++row) {
-        for (int64_t k = 0; k < width; ++k) out.copy(static_cast<size_t>(row * total * inner + at + k), b, static_cast<size_t>(row * width + k));
+        for (int64_t k = 0; k < width; ++k)
+          out.copy(static_cast<size_t>(row * total * inner + at + k), b, static_cast<size_t>(row * width + k));
       }
       at += width;
     }
@@ -249,8 +250,8 @@ Value window(const ir::Node& n, const Value& in) {
 }
 
 // S-31, S-32 dynamic slice and update: starts are clamped so that all lies inside.
-bool clamped_starts(const ir::Node& n, const std::vector<const Value*>& in, size_t first, const ir::Shape& sizes, std::vector<int64_t>& start,
-                    State& state) {
+bool clamped_starts(const ir::Node& n, const std::vector<const Value*>& in, size_t first, const ir::Shape& sizes,
+                    std::vector<int64_t>& start, State& state) {
   const ir::Shape extents = in[0]->shape();
   for (size_t d = 0; d < extents.size(); ++d) {
     const Buffer& b = *in[first + d]->data;

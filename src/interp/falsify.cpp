@@ -1,11 +1,12 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// The falsifier: evaluates the goals of outputs on a few inputs and refutes an output when, on one and the same inputs, every placement that it
-// may have gives another value.
+// The falsifier: evaluates the goals of outputs on a few inputs and refutes an output when, on one and the same inputs, every placement
+// that it may have gives another value.
 //
-// A difference counts when the enclosures are disjoint. First all literals carry the width of their rounding, so that such a difference stands at
-// once. Where that leaves a suspect (midpoints apart, enclosures overlapping), literals become points and the pair is evaluated under several
-// readings of them (exact, closed forms, and moved at random inside their last place, alike on both sides): the values must be disjoint in every
-// reading and the difference must vary by less than a quarter of itself. If doubles are too coarse for that, balls of 128 bits and more do the same.
+// A difference counts when the enclosures are disjoint. First all literals carry the width of their rounding, so that such a difference
+// stands at once. Where that leaves a suspect (midpoints apart, enclosures overlapping), literals become points and the pair is evaluated
+// under several readings of them (exact, closed forms, and moved at random inside their last place, alike on both sides): the values must
+// be disjoint in every reading and the difference must vary by less than a quarter of itself. If doubles are too coarse for that, balls of
+// 128 bits and more do the same.
 #include "interp/falsify.h"
 
 #include <fmt/format.h>
@@ -19,10 +20,10 @@
 namespace shardproof::interp {
 namespace {
 
-constexpr double kDenseWork = 4e8;          // scalar operations per evaluation on dense inputs
+constexpr double kDenseWork = 4e8;  // scalar operations per evaluation on dense inputs
 constexpr double kTinyWork = 5e6;
-constexpr double kBlockWork = 8e7;          // beyond it coarser blocks are taken: balls cost twenty times as much
-constexpr double kDenseElements = 6e6;      // of all free inputs
+constexpr double kBlockWork = 8e7;      // beyond it coarser blocks are taken: balls cost twenty times as much
+constexpr double kDenseElements = 6e6;  // of all free inputs
 constexpr int kReadings = 4;
 
 bool has_rounded_literals(const ir::Graph& g) {
@@ -36,8 +37,8 @@ bool has_rounded_literals(const ir::Graph& g) {
   return false;
 }
 
-// Why a comparison is open: the kernels, draws and unspecified tensors that the pair depends on. "" if there are none: then only enclosures are
-// too wide.
+// Why a comparison is open: the kernels, draws and unspecified tensors that the pair depends on. "" if there are none: then only enclosures
+// are too wide.
 std::string open_reason(const link::Problem& problem, Pair pair) {
   const ir::Graph& g = problem.graph;
   std::vector<bool> seen(g.nodes.size());
@@ -107,8 +108,8 @@ Evaluator& Runs::reading(Number number, slong bits, Literals literals, uint64_t 
   return *readings_.back().second;
 }
 
-// The difference must keep its direction and about its size when literals move inside their last place, alike on both sides. Midpoints of doubles
-// are enough to see that: the rigorous part has been done with one reading.
+// The difference must keep its direction and about its size when literals move inside their last place, alike on both sides. Midpoints of
+// doubles are enough to see that: the rigorous part has been done with one reading.
 bool Runs::stands_in_other_readings(Pair pair, const Comparison& found, slong bits, Ties ties) {
   if (!literals_matter_ || found.undefined) return true;
   double low = found.gap, high = found.gap;
@@ -136,7 +137,9 @@ bool Runs::stands_for_other_ties(Pair pair, const Comparison& found, slong bits)
   const Value *s = e.get(pair.first), *d = e.get(pair.second);
   if (!s || !d) return false;
   const auto [x, y] = at_index(*s, *d, found.index, found.imaginary);
-  const auto alike = [](Interval a, Interval b) { return (is_undefined(a) && is_undefined(b)) || (is_real(a) && is_real(b) && std::fabs(a.m - b.m) <= a.r + b.r + 1e-9 * std::fabs(a.m)); };
+  const auto alike = [](Interval a, Interval b) {
+    return (is_undefined(a) && is_undefined(b)) || (is_real(a) && is_real(b) && std::fabs(a.m - b.m) <= a.r + b.r + 1e-9 * std::fabs(a.m));
+  };
   return alike(x, found.sequential) && alike(y, found.distributed);
 }
 
@@ -151,7 +154,8 @@ Comparison Runs::confirm_with(Pair pair, const Comparison& suspect, std::string*
   const auto stands = [&](const Comparison& c, slong bits) {
     return stands_in_other_readings(pair, c, bits, ties) && (ties == Ties::Open || stands_for_other_ties(pair, c, bits));
   };
-  const std::string conditions = std::string(literals_matter_ ? ", literals moved within their rounding" : "") + (ties == Ties::Open ? "" : ", for both ways to break ties");
+  const std::string conditions = std::string(literals_matter_ ? ", literals moved within their rounding" : "") +
+                                 (ties == Ties::Open ? "" : ", for both ways to break ties");
   if (literals_matter_ || ties != Ties::Open) {  // the width of literals or a tie alone may have hidden it
     const auto c = attempt(Number::Interval, 0);
     if (c && c->kind == Comparison::Kind::Differs && stands(*c, 0)) {
@@ -170,7 +174,8 @@ Comparison Runs::confirm_with(Pair pair, const Comparison& suspect, std::string*
   }
   // Radii grow with depth: as many bits as the radius exceeds the difference, and some to spare.
   const bool open = suspect.kind == Comparison::Kind::Open;
-  const double excess = open ? 30 : std::log2(std::max(1.0, (suspect.sequential.r + suspect.distributed.r) / std::max(std::fabs(suspect.gap), 1e-300)));
+  const double excess =
+      open ? 30 : std::log2(std::max(1.0, (suspect.sequential.r + suspect.distributed.r) / std::max(std::fabs(suspect.gap), 1e-300)));
   slong bits = 128;
   while (bits < 4096 && static_cast<double>(bits) < 53 + 30 + excess) bits *= 2;
   Comparison last = suspect;
@@ -205,7 +210,9 @@ namespace {
 class Falsifier {
  public:
   Falsifier(link::Problem& problem, const std::vector<size_t>& outputs, const Options& options, std::string* witness)
-      : problem_(problem), options_(options), witness_(witness),
+      : problem_(problem),
+        options_(options),
+        witness_(witness),
         deadline_(std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<int64_t>(options.seconds * 1000))) {
     if (witness_) witness_->clear();
     for (size_t index : outputs) {
@@ -224,8 +231,8 @@ class Falsifier {
     }
     double elements = 0;
     for (ir::NodeId id : problem_.free_inputs) elements += static_cast<double>(ir::num_elements(problem_.graph[id].shape));
-    // Blocks first: they show most differences at a fraction of the work. Then dense inputs where that is affordable, for what blocks hide (an
-    // order inside of runs). Tiny programs are dense at once.
+    // Blocks first: they show most differences at a fraction of the work. Then dense inputs where that is affordable, for what blocks hide
+    // (an order inside of runs). Tiny programs are dense at once.
     const bool affordable = maker.dense_work() <= kDenseWork && elements <= kDenseElements;
     const bool tiny = maker.dense_work() <= kTinyWork;
     for (int r = 0; r < options_.seeds; ++r) {
@@ -239,19 +246,19 @@ class Falsifier {
 
  private:
   struct Case {
-    size_t index;                       // into problem.outputs
+    size_t index;  // into problem.outputs
     std::vector<Candidate> candidates;
-    std::vector<bool> alive;            // candidates that held on all inputs so far
+    std::vector<bool> alive;  // candidates that held on all inputs so far
     OutputFinding finding;
     bool done = false;
-    int agreed = 0;                     // rounds in which some candidate held
+    int agreed = 0;  // rounds in which some candidate held
   };
   enum class Verdict : uint8_t { Fails, Holds, Open };
 
   bool out_of_time() const { return std::chrono::steady_clock::now() > deadline_; }
 
   void prepare(Case& c) {
-    const link::Output output = problem_.outputs[c.index];   // a copy: goals() may move the graph, not the outputs, but be safe
+    const link::Output output = problem_.outputs[c.index];  // a copy: goals() may move the graph, not the outputs, but be safe
     if (output.blocked) {
       c.finding.status = OutputFinding::Status::Differs;
       c.finding.detail = *output.blocked;
@@ -289,9 +296,13 @@ class Falsifier {
     for (;; detail = static_cast<Detail>(static_cast<int>(detail) + 1)) {
       runs_.reset();
       inputs_ = std::make_shared<const Inputs>(maker.make(seed, detail, variant));
-      runs_ = std::make_unique<Runs>(problem_, inputs_, options_, deadline_, detail == Detail::Minimal ? 1e11 : dense ? 2 * kDenseWork : kBlockWork);
+      runs_ = std::make_unique<Runs>(problem_, inputs_, options_, deadline_,
+                                     detail == Detail::Minimal ? 1e11
+                                     : dense                   ? 2 * kDenseWork
+                                                               : kBlockWork);
       runs_->plain().run(wanted);
-      const bool failed = std::any_of(wanted.begin(), wanted.end(), [&](ir::NodeId id) { return runs_->plain().reason(id).starts_with("budget: "); });
+      const bool failed =
+          std::any_of(wanted.begin(), wanted.end(), [&](ir::NodeId id) { return runs_->plain().reason(id).starts_with("budget: "); });
       if (!failed || detail == Detail::Minimal || out_of_time()) break;
     }
     if (!dense) level_ = detail;
@@ -390,8 +401,9 @@ class Falsifier {
     if (refutation.differences.empty()) {
       c.finding.detail = "no placement fits the shapes";
     } else {
-      const std::string which = c.candidates.size() == 1 ? "expected " + refutation.candidates[0]
-                                                         : fmt::format("as {}; {} placements tried", refutation.candidates[0], c.candidates.size());
+      const std::string which = c.candidates.size() == 1
+                                    ? "expected " + refutation.candidates[0]
+                                    : fmt::format("as {}; {} placements tried", refutation.candidates[0], c.candidates.size());
       c.finding.detail = fmt::format("{} ({})", describe(refutation.differences[0]), which);
       if (!blamer_) blamer_ = std::make_unique<Blamer>(problem_, inputs_, options_, deadline_);
       c.finding.blame = blamer_->find(refutation);
@@ -422,15 +434,16 @@ class Falsifier {
   std::string* witness_;
   std::chrono::steady_clock::time_point deadline_;
   std::vector<Case> cases_;
-  Detail level_ = Detail::Fine;         // of block inputs, coarser after a budget ran out
+  Detail level_ = Detail::Fine;  // of block inputs, coarser after a budget ran out
   std::shared_ptr<const Inputs> inputs_;
-  std::unique_ptr<Runs> runs_;          // of this round
+  std::unique_ptr<Runs> runs_;  // of this round
   std::unique_ptr<Blamer> blamer_;
 };
 
 }  // namespace
 
-std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<size_t>& outputs, const Options& options, std::string* witness_json) {
+std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<size_t>& outputs, const Options& options,
+                                   std::string* witness_json) {
   return Falsifier(problem, outputs, options, witness_json).run();
 }
 

@@ -27,15 +27,15 @@ std::vector<Candidate> candidates_of(link::Problem& problem, const link::Output&
 
 // A difference that stands: every candidate of the output fails on these inputs.
 struct Refutation {
-  size_t output = 0;                 // index into problem.outputs
+  size_t output = 0;  // index into problem.outputs
   uint64_t seed = 0;
   int variant = 0;
   Detail detail = Detail::Dense;
   std::shared_ptr<const Inputs> inputs;
-  std::vector<std::string> candidates;   // placements that fail, in words
-  std::vector<Comparison> differences;   // one per candidate that has goals
-  std::vector<Pair> pairs;               // the goal that differs, one per candidate
-  std::string arithmetic;                // how the difference was confirmed
+  std::vector<std::string> candidates;  // placements that fail, in words
+  std::vector<Comparison> differences;  // one per candidate that has goals
+  std::vector<Pair> pairs;              // the goal that differs, one per candidate
+  std::string arithmetic;               // how the difference was confirmed
 };
 
 // Several evaluations of one graph on one set of inputs: in intervals, under other readings of literals, in balls.
@@ -43,7 +43,7 @@ class Runs {
  public:
   Runs(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, const Options& options,
        std::chrono::steady_clock::time_point deadline, double plain_work = 1e11);
-  Evaluator& plain() { return *plain_; }   // intervals, literals with their width
+  Evaluator& plain() { return *plain_; }  // intervals, literals with their width
   // Decides a suspect pair: in balls of a precision that the radii ask for, with literals as points, and under other readings of them.
   Comparison confirm(Pair pair, const Comparison& suspect, std::string* how);
 
@@ -63,7 +63,8 @@ class Runs {
   std::vector<std::pair<Key, std::unique_ptr<Evaluator>>> readings_;
 };
 
-std::string write_witness(const link::Problem& problem, const Refutation& refutation, const std::optional<Blame>& blame, const Options& options);
+std::string write_witness(const link::Problem& problem, const Refutation& refutation, const std::optional<Blame>& blame,
+                          const Options& options);
 // A hash of everything that a claim is about: the cones of all outputs, free inputs, facts and expectations.
 std::string fingerprint(const link::Problem& problem);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kTolerance = 1e-10;  // an updated weight may differ by as little as a learning rate times a gradient
 
-constexpr int64_t kPeriod = 4096;   // of the weights: long runs cost no more than short ones
+constexpr int64_t kPeriod = 4096;  // of the weights: long runs cost no more than short ones
 
 double weight(size_t dim, int64_t position) {
   uint64_t x = static_cast<uint64_t>(position) * 0x9e3779b97f4a7c15u + (dim + 1) * 0xbf58476d1ce4e5b9u;
@@ -42,7 +42,8 @@ bool close(double x, double y, double scale) { return std::fabs(x - y) <= kToler
 // Enough to tell two values apart: all totals agree, each on its own scale.
 bool same_totals(const Print& x, const Print& y) {
   const double size = std::max(x.size, y.size), n = std::max(x.count, 1.0);
-  return x.count == y.count && close(x.sum, y.sum, size * std::sqrt(n) + std::fabs(x.sum)) && close(x.squares, y.squares, x.squares + y.squares) &&
+  return x.count == y.count && close(x.sum, y.sum, size * std::sqrt(n) + std::fabs(x.sum)) &&
+         close(x.squares, y.squares, x.squares + y.squares) &&
          close(x.cubes, y.cubes, size * size * size * std::sqrt(n) + std::fabs(x.cubes));
 }
 
@@ -138,7 +139,8 @@ Fingerprints::Fingerprints(const link::Problem& problem, Evaluator& evaluator, c
         const ir::NodeId id = families_[f].nodes[static_cast<size_t>(r)];
         if (id == ir::kNoNode) continue;
         int64_t key = 0;
-        for (size_t a = 0; a < problem.mesh.axes.size(); ++a) key = key * problem.mesh.axes[a].size + ((axes >> a & 1) ? 0 : problem.mesh.coordinate(r, static_cast<int>(a)));
+        for (size_t a = 0; a < problem.mesh.axes.size(); ++a)
+          key = key * problem.mesh.axes[a].size + ((axes >> a & 1) ? 0 : problem.mesh.coordinate(r, static_cast<int>(a)));
         const auto [it, fresh] = groups.emplace(key, prints_.at(id));
         if (!fresh) it->second = add(it->second, prints_.at(id));
         ++members[key];
@@ -157,7 +159,8 @@ Fingerprints::Fingerprints(const link::Problem& problem, Evaluator& evaluator, c
     if (family_of_.count(id) && print.usable) singles_.emplace_back(print.sum, id);
   }
   std::sort(singles_.begin(), singles_.end());
-  std::sort(entries_.begin(), entries_.end(), [](const Entry& x, const Entry& y) { return x.sum != y.sum ? x.sum < y.sum : x.family < y.family; });
+  std::sort(entries_.begin(), entries_.end(),
+            [](const Entry& x, const Entry& y) { return x.sum != y.sum ? x.sum < y.sum : x.family < y.family; });
 }
 
 std::vector<Holding> Fingerprints::holdings(ir::NodeId sequential) const {
@@ -201,9 +204,10 @@ bool Fingerprints::held_somewhere(const Print& piece) const {
   }
   auto it = std::lower_bound(entries_.begin(), entries_.end(), piece.sum - reach, [](const Entry& e, double v) { return e.sum < v; });
   for (; it != entries_.end() && it->sum <= piece.sum + reach; ++it) {
-    if (it->partial ? close(it->total.weighted, piece.weighted, std::fabs(piece.weighted) + piece.size * std::sqrt(std::max(piece.count, 1.0))) &&
-                          it->total.count == piece.count * static_cast<double>(1 << __builtin_popcount(it->axes))
-                    : same_totals(it->total, piece)) {
+    if (it->partial
+            ? close(it->total.weighted, piece.weighted, std::fabs(piece.weighted) + piece.size * std::sqrt(std::max(piece.count, 1.0))) &&
+                  it->total.count == piece.count * static_cast<double>(1 << __builtin_popcount(it->axes))
+            : same_totals(it->total, piece)) {
       return true;
     }
   }

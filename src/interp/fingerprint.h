@@ -1,9 +1,10 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Finding the distributed tensors that hold a sequential one, by numbers that do not depend on how it is laid out.
 //
-// Idea: the count of elements, their sum, the sum of squares and of cubes stay the same under transposition, reshape and permutation, and add up
-// over the parts of a cut tensor. Partial sums add up in the first of them and in a sum weighted by position. So a family of distributed values
-// (one a rank) is entered into a table under its totals over every set of mesh axes, and a sequential value is looked up.
+// Idea: the count of elements, their sum, the sum of squares and of cubes stay the same under transposition, reshape and permutation, and
+// add up over the parts of a cut tensor. Partial sums add up in the first of them and in a sum weighted by position. So a family of
+// distributed values (one a rank) is entered into a table under its totals over every set of mesh axes, and a sequential value is looked
+// up.
 #pragma once
 
 #include <map>
@@ -16,9 +17,9 @@
 namespace shardproof::interp {
 
 struct Print {
-  double count = 0, sum = 0, squares = 0, cubes = 0, weighted = 0, size = 0;   // size: largest magnitude
-  bool usable = false;   // all elements real
-  bool constant = true;  // all elements alike: says nothing about layout
+  double count = 0, sum = 0, squares = 0, cubes = 0, weighted = 0, size = 0;  // size: largest magnitude
+  bool usable = false;                                                        // all elements real
+  bool constant = true;                                                       // all elements alike: says nothing about layout
 };
 Print print_of(const Value& v);
 
@@ -31,7 +32,7 @@ struct Family {
 struct Holding {
   size_t family = 0;
   enum class How : uint8_t { Whole, Cut, Partial } how = How::Whole;
-  unsigned axes = 0;     // mesh axes (bits) over which it is cut or partial
+  unsigned axes = 0;  // mesh axes (bits) over which it is cut or partial
 };
 
 class Fingerprints {
@@ -61,8 +62,8 @@ class Fingerprints {
   std::map<ir::NodeId, Print> prints_;
   std::vector<Family> families_;
   std::map<ir::NodeId, size_t> family_of_;
-  std::vector<Entry> entries_;   // by sum
-  std::vector<std::pair<double, ir::NodeId>> singles_;   // distributed values by sum
+  std::vector<Entry> entries_;                          // by sum
+  std::vector<std::pair<double, ir::NodeId>> singles_;  // distributed values by sum
 };
 
 }  // namespace shardproof::interp

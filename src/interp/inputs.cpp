@@ -1,6 +1,7 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// Choice of input values. Floats are dyadic numbers of about 16 bits (exact, and short in a witness) scaled by 1/sqrt(K) where a contraction over K
-// terms reads them (3/K on blocks), so that activations keep their size and nothing saturates; integers stay inside what they index.
+// Choice of input values. Floats are dyadic numbers of about 16 bits (exact, and short in a witness) scaled by 1/sqrt(K) where a
+// contraction over K terms reads them (3/K on blocks), so that activations keep their size and nothing saturates; integers stay inside what
+// they index.
 #include "interp/inputs.h"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ uint64_t hash_text(const std::string& text) {
 // The one free input that a node only rearranges (or shifts by constants), if any; and whether it is an iota.
 struct Origins {
   std::vector<ir::NodeId> of;
-  std::vector<int64_t> iota;   // extent, 0: none
+  std::vector<int64_t> iota;  // extent, 0: none
 };
 
 Origins trace(const ir::Graph& g) {
@@ -45,7 +46,13 @@ Origins trace(const ir::Graph& g) {
     switch (n.op) {
       case Op::Input: o.of[id] = id; break;
       case Op::Iota: o.iota[id] = n.shape[n.a[0]]; break;
-      case Op::Transpose: case Op::Reshape: case Op::Slice: case Op::Reverse: case Op::Broadcast: case Op::Pad: case Op::DynamicSlice:
+      case Op::Transpose:
+      case Op::Reshape:
+      case Op::Slice:
+      case Op::Reverse:
+      case Op::Broadcast:
+      case Op::Pad:
+      case Op::DynamicSlice:
         o.of[id] = o.of[n.in[0]];
         o.iota[id] = o.iota[n.in[0]];
         break;
@@ -58,8 +65,9 @@ Origins trace(const ir::Graph& g) {
       }
       case Op::Map: {
         // Conversions, and integers shifted, clamped or chosen: the values still range over about what the input does.
-        const bool keeps = n.fn == ir::Fn::Convert || (ir::is_int(n.dtype) && (n.fn == ir::Fn::Add || n.fn == ir::Fn::Sub || n.fn == ir::Fn::Max ||
-                                                                                n.fn == ir::Fn::Min || n.fn == ir::Fn::Select));
+        const bool keeps =
+            n.fn == ir::Fn::Convert || (ir::is_int(n.dtype) && (n.fn == ir::Fn::Add || n.fn == ir::Fn::Sub || n.fn == ir::Fn::Max ||
+                                                                n.fn == ir::Fn::Min || n.fn == ir::Fn::Select));
         if (!keeps) break;
         ir::NodeId found = ir::kNoNode;
         bool one = true;
@@ -87,7 +95,9 @@ std::vector<bool> under_roots(const link::Problem& problem) {
   std::vector<bool> found(g.nodes.size());
   for (ir::NodeId id = 0; id < problem.side.size(); ++id) {
     const ir::Node& root = g[id];
-    if (problem.side[id] != link::kSequential || root.op != ir::Op::Map || (root.fn != Fn::Sqrt && root.fn != Fn::Rsqrt && root.fn != Fn::Log)) continue;
+    if (problem.side[id] != link::kSequential || root.op != ir::Op::Map ||
+        (root.fn != Fn::Sqrt && root.fn != Fn::Rsqrt && root.fn != Fn::Log))
+      continue;
     std::vector<ir::NodeId> stack{root.in[0]};
     for (size_t steps = 0; !stack.empty() && steps < 64; ++steps) {
       const ir::NodeId x = stack.back();
@@ -96,7 +106,8 @@ std::vector<bool> under_roots(const link::Problem& problem) {
       if (n.op == ir::Op::Input) found[x] = true;
       const bool view = n.op == ir::Op::Transpose || n.op == ir::Op::Reshape || n.op == ir::Op::Slice || n.op == ir::Op::Broadcast;
       const bool square = n.fn == Fn::Mul && n.in.size() == 2 && n.in[0] == n.in[1];
-      const bool passes = n.op == ir::Op::Map && !square && (n.fn == Fn::Add || n.fn == Fn::Mul || n.fn == Fn::Div || n.fn == Fn::Convert || n.fn == Fn::Select);
+      const bool passes = n.op == ir::Op::Map && !square &&
+                          (n.fn == Fn::Add || n.fn == Fn::Mul || n.fn == Fn::Div || n.fn == Fn::Convert || n.fn == Fn::Select);
       if (view || passes) stack.insert(stack.end(), n.in.begin(), n.in.end());
     }
   }
@@ -129,7 +140,8 @@ InputMaker::InputMaker(const link::Problem& problem) : problem_(problem) {
       // Two inputs that meet share the scaling.
       const bool both = origins.of[n.in[0]] != ir::kNoNode && origins.of[n.in[1]] != ir::kNoNode;
       for (ir::NodeId x : n.in) {
-        if (sequential && origins.of[x] != ir::kNoNode) contracted[origins.of[x]] = std::max(contracted[origins.of[x]], both ? std::sqrt(k) : k);
+        if (sequential && origins.of[x] != ir::kNoNode)
+          contracted[origins.of[x]] = std::max(contracted[origins.of[x]], both ? std::sqrt(k) : k);
       }
     } else if (n.op == ir::Op::Map) {
       terms *= 4;
@@ -221,7 +233,8 @@ Value InputMaker::make_one(const Plan& plan, uint64_t seed, Detail detail, int v
     const int64_t extent = n.shape[d];
     // Few indices vary freely: equal tokens would make attention trivial and hide errors in it.
     const bool few = detail == Detail::Fine && ir::is_int(n.dtype) && ir::num_elements(n.shape) <= 2048;
-    const bool all = detail == Detail::Dense || few || extent <= (detail == Detail::Fine ? 3 : 1) || static_cast<int64_t>(d) == plan.distinct_dim;
+    const bool all =
+        detail == Detail::Dense || few || extent <= (detail == Detail::Fine ? 3 : 1) || static_cast<int64_t>(d) == plan.distinct_dim;
     if (all) {
       axes.push_back(Axis::unit(extent));
       continue;
@@ -247,7 +260,8 @@ Value InputMaker::make_one(const Plan& plan, uint64_t seed, Detail detail, int v
   Buffer b = Buffer::make(is_number ? Number::Interval : Number::Integer, total);
   Buffer imag = ir::is_complex(n.dtype) ? Buffer::make(Number::Interval, total) : Buffer{};
   // Sums of K independent terms grow like sqrt(K), sums over a few long runs like K. A power of two near the scale keeps the numbers short.
-  const double ideal = detail == Detail::Dense ? 1 / std::sqrt(plan.contracted) : std::min(1 / std::sqrt(plan.contracted), 3 / plan.contracted);
+  const double ideal =
+      detail == Detail::Dense ? 1 / std::sqrt(plan.contracted) : std::min(1 / std::sqrt(plan.contracted), 3 / plan.contracted);
   const double scale = std::ldexp(1.0, static_cast<int>(std::lround(std::log2(ideal))));
   const auto real = [&]() -> double {
     const double size = std::round((0.25 + 1.5 * random.unit()) * 4096) / 4096;

@@ -15,33 +15,33 @@ namespace shardproof::interp {
 
 struct Options {
   uint64_t seed = 1;
-  int seeds = 3;                 // independent input sets to try
+  int seeds = 3;  // independent input sets to try
   double seconds = 10;
   uint64_t bytes = 1ull << 30;
-  std::string manifest_path;     // written into witnesses, so that replay finds the programs
+  std::string manifest_path;       // written into witnesses, so that replay finds the programs
   std::string manifest_canonical;  // Manifest::canonical, hashed into witnesses
 };
 
 // What is wrong, in words that come from the numbers.
 struct Blame {
-  ir::NodeId sequential = ir::kNoNode;                 // first sequential operator whose value nothing reproduces
-  std::vector<std::pair<int, ir::NodeId>> distributed; // (rank, node) that should have
-  std::string kind;                                    // the words of the cases: "missing-all-reduce", "wrong-scale", ...
-  std::string code;                                    // SP1xx
+  ir::NodeId sequential = ir::kNoNode;                  // first sequential operator whose value nothing reproduces
+  std::vector<std::pair<int, ir::NodeId>> distributed;  // (rank, node) that should have
+  std::string kind;                                     // the words of the cases: "missing-all-reduce", "wrong-scale", ...
+  std::string code;                                     // SP1xx
   std::string explanation, repair;
 };
 
 struct OutputFinding {
   enum class Status : uint8_t { Agrees, Differs, Undecided } status = Status::Undecided;
-  std::string detail;            // first differing index and both values
-  std::string reason;            // Undecided: why
+  std::string detail;  // first differing index and both values
+  std::string reason;  // Undecided: why
   std::optional<Blame> blame;
-  std::optional<manifest::Placement> holds;   // under `any`: the first candidate that agrees numerically
+  std::optional<manifest::Placement> holds;  // under `any`: the first candidate that agrees numerically
 };
 
 // Evaluates the given outputs (indices into problem.outputs) on a few inputs. problem gains view nodes for goals.
 std::vector<OutputFinding> falsify(link::Problem& problem, const std::vector<size_t>& outputs, const Options& options,
-                                   std::string* witness_json);   // witness of the first output that differs, or ""
+                                   std::string* witness_json);  // witness of the first output that differs, or ""
 
 // The witness of communication that cannot complete: the schedule, both call sites. "" if the problem has no fault.
 std::string fault_witness(const link::Problem& problem, const Options& options);
@@ -49,17 +49,17 @@ std::string fault_witness(const link::Problem& problem, const Options& options);
 // What a witness file says it is about, before anything is loaded.
 struct WitnessHeader {
   std::string manifest_path, manifest_sha256;
-  std::string output;            // "" for a schedule
-  std::string kind;              // "values" or "schedule"
+  std::string output;  // "" for a schedule
+  std::string kind;    // "values" or "schedule"
 };
 Result<WitnessHeader> read_witness_header(const std::string& witness_json);
 
 struct Replay {
   bool confirmed = false;
-  std::string text;              // what was evaluated: the values that differ, and those on the way, side by side; or the schedule
+  std::string text;  // what was evaluated: the values that differ, and those on the way, side by side; or the schedule
 };
-// Re-evaluates a witness on a problem that was linked anew from the files. A witness about other programs, another relation or inputs that break
-// the facts is an error.
+// Re-evaluates a witness on a problem that was linked anew from the files. A witness about other programs, another relation or inputs that
+// break the facts is an error.
 Result<Replay> replay(const std::string& witness_json, link::Problem& problem, const Options& options);
 
 }  // namespace shardproof::interp

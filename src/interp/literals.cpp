@@ -1,8 +1,8 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Literals (MANIFEST.md section 4): their exact reading, the closed form that may stand for them, and the width of their rounding.
 //
-// Idea: a fraction p/q within one ulp of d with q*q*ulp < 1/2 satisfies |d - p/q| < 1/(2 q^2), so it is a convergent of d's continued fraction
-// (Legendre): a few divisions find them all. sqrt(p/q) is looked for among the convergents of d*d likewise.
+// Idea: a fraction p/q within one ulp of d with q*q*ulp < 1/2 satisfies |d - p/q| < 1/(2 q^2), so it is a convergent of d's continued
+// fraction (Legendre): a few divisions find them all. sqrt(p/q) is looked for among the convergents of d*d likewise.
 #include <bit>
 
 #include "interp/eval.h"
@@ -59,19 +59,18 @@ double round_to_format(double d, ir::DType format) {
 std::optional<ClosedForm> closed_form(double d, ir::DType format) {
   const double x = std::fabs(round_to_format(d, format)), u = literal_ulp(x, format);
   if (x == 0 || !std::isfinite(x) || u >= 0.5) return std::nullopt;
+  // Several may fit (long doubles have many): the shortest denominator is what someone meant.
   std::optional<ClosedForm> found;
   double value = 0;
-  bool several = false;
   const auto offer = [&](int64_t p, int64_t q, bool root, double v) {
-    if (found && std::fabs(v - value) <= x * 0x1p-50) return;  // the same number in another form
-    if (found) several = true;
+    if (found && found->q <= q) return;
     found = ClosedForm{d < 0 ? -p : p, q, root};
     value = v;
   };
   convergents(x, u, u, [&](int64_t p, int64_t q, double v) { offer(p, q, false, v); });
   convergents(x * x, 2 * x * u, u, [&](int64_t p, int64_t q, double v) { offer(p, q, true, std::sqrt(v)); });
-  if (several || !found) return std::nullopt;
-  if (!found->root && value == x) return std::nullopt;  // the number itself (p and q are small: the quotient is exact then)
+  if (!found) return std::nullopt;
+  if (!found->root && (found->q & (found->q - 1)) == 0 && value == x) return std::nullopt;  // the number itself
   return found;
 }
 

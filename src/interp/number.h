@@ -6,13 +6,13 @@
 //   +inf or -inf                  m = +-inf, r = 0
 //   undefined (NaN)               m = NaN,   r = 0
 //   undecided (anything)          m = NaN,   r = inf     also: a real too large for doubles, an open branch, a random draw
-// Every operation encloses: the true value of an element lies in what is computed from enclosures of its operands. Results that are exact in
-// doubles (integers, powers of two, masks) have radius 0, so that comparisons and rounding of counters stay decided.
+// Every operation encloses: the true value of an element lies in what is computed from enclosures of its operands. Results that are exact
+// in doubles (integers, powers of two, masks) have radius 0, so that comparisons and rounding of counters stay decided.
 //
-// Identity: x >= max(x) must hold for the very element that is the maximum, though its enclosure overlaps itself. So every computed element that
-// is not exact gets a number (in the low bits of an interval's radius, beside a ball), a hash of the node that computed it and of all bits of its
-// enclosure. What only moves elements keeps it, and order() takes elements of one number, midpoint and radius for equal: they come from one node
-// and agree in some hundred bits, so they are one element, or copies computed from copies.
+// Identity: x >= max(x) must hold for the very element that is the maximum, though its enclosure overlaps itself. So every computed element
+// that is not exact gets a number (in the low bits of an interval's radius, beside a ball), a hash of the node that computed it and of all
+// bits of its enclosure. What only moves elements keeps it, and order() takes elements of one number, midpoint and radius for equal: they
+// come from one node and agree in some hundred bits, so they are one element, or copies computed from copies.
 #pragma once
 
 #include <cfloat>

@@ -1,7 +1,8 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Witness files: JSON with the inputs in block form (run ends and values, exact), what they refute, and hashes of what they are about.
 //
-// {"format": "shardproof-witness", "version": 1, "kind": "values", "manifest": {path, sha256}, "files": [{path, sha256}], "fingerprint": "..",
+// {"format": "shardproof-witness", "version": 1, "kind": "values", "manifest": {path, sha256}, "files": [{path, sha256}], "fingerprint":
+// "..",
 //  "output": "div_2", "seed": 1, "candidates": ["Replicate"], "arithmetic": "..", "difference": {index, sequential, distributed},
 //  "inputs": [{"name", "dtype", "shape", "ends": [null | [..]], "values": ["0x1.8p+0", ..] or [3, ..], "imag": [..]}], "blame": {..}}
 #include <fmt/format.h>
@@ -56,7 +57,8 @@ Json header(const link::Problem& problem, const Options& options, const char* ki
 
 Json sites_json(const link::CommunicationFault& fault) {
   Json sites = Json::array();
-  for (const auto& s : fault.sites) sites.push_back({{"rank", s.rank}, {"node", s.node_name}, {"op", s.op}, {"file", s.file}, {"line", s.line}});
+  for (const auto& s : fault.sites)
+    sites.push_back({{"rank", s.rank}, {"node", s.node_name}, {"op", s.op}, {"file", s.file}, {"line", s.line}});
   return sites;
 }
 
@@ -91,7 +93,8 @@ Result<Value> read_input(const Json& j, const ir::Node& node) {
   if (text_of(j, "dtype") != ir::name(node.dtype)) return bad("input " + node.name + " has another dtype");
   const Json *ends = member(j, "ends"), *shape = member(j, "shape"), *values = member(j, "values");
   if (!shape || !shape->is_array() || *shape != Json(node.shape)) return bad("input " + node.name + " has another shape");
-  if (!ends || !ends->is_array() || ends->size() != node.shape.size() || !values || !values->is_array()) return bad("input " + node.name + " is incomplete");
+  if (!ends || !ends->is_array() || ends->size() != node.shape.size() || !values || !values->is_array())
+    return bad("input " + node.name + " is incomplete");
   std::vector<Axis> axes;
   size_t total = 1;
   for (size_t d = 0; d < node.shape.size(); ++d) {
@@ -109,7 +112,8 @@ Result<Value> read_input(const Json& j, const ir::Node& node) {
       if (list.back() != node.shape[d]) return bad("input " + node.name + " has malformed runs");
       axes.push_back(Axis::cut(node.shape[d], std::move(list)));
     }
-    if (__builtin_mul_overflow(total, static_cast<size_t>(axes.back().blocks()), &total)) return bad("input " + node.name + " is too large");
+    if (__builtin_mul_overflow(total, static_cast<size_t>(axes.back().blocks()), &total))
+      return bad("input " + node.name + " is too large");
   }
   if (values->size() != total) return bad(fmt::format("input {} has {} values, not {}", node.name, values->size(), total));
   const auto read = [&](const Json& list) -> std::optional<Buffer> {
@@ -221,7 +225,8 @@ std::string along_the_path(const link::Problem& problem, const Json& witness, ir
   std::vector<ir::NodeId> targets = path, partners(path.size(), ir::kNoNode);
   for (size_t k = 0; k < path.size(); ++k) {
     for (ir::NodeId id = 0; id < problem.side.size(); ++id) {
-      if (problem.side[id] == 0 && !g[path[k]].label.empty() && g[id].label == g[path[k]].label && g[id].dtype == g[path[k]].dtype) partners[k] = id;
+      if (problem.side[id] == 0 && !g[path[k]].label.empty() && g[id].label == g[path[k]].label && g[id].dtype == g[path[k]].dtype)
+        partners[k] = id;
     }
     if (partners[k] != ir::kNoNode) targets.push_back(partners[k]);
   }
@@ -229,8 +234,8 @@ std::string along_the_path(const link::Problem& problem, const Json& witness, ir
   std::string out = "values on the way (first elements):\n";
   for (size_t k = 0; k < path.size(); ++k) {
     const ir::Node& n = g[path[k]];
-    out += fmt::format("  {} {} [{}]\n    sequential   {}\n", n.label.empty() ? "(output)" : n.label, n.source_op.empty() ? ir::name(n.op) : n.source_op,
-                       fmt::join(n.shape, ", "), preview(evaluator.get(path[k])));
+    out += fmt::format("  {} {} [{}]\n    sequential   {}\n", n.label.empty() ? "(output)" : n.label,
+                       n.source_op.empty() ? ir::name(n.op) : n.source_op, fmt::join(n.shape, ", "), preview(evaluator.get(path[k])));
     if (partners[k] != ir::kNoNode) {
       out += fmt::format("    rank 0 [{}]   {}\n", fmt::join(g[partners[k]].shape, ", "), preview(evaluator.get(partners[k])));
     }
@@ -276,11 +281,11 @@ std::string fingerprint(const link::Problem& problem) {
     if (!needed[id]) continue;
     number[id] = next++;
     const ir::Node& n = g[id];
-    text += fmt::format("{} {} {} {} {} [{}]", static_cast<int>(n.op), static_cast<int>(n.fn), static_cast<int>(n.dtype), static_cast<int>(n.mode), n.set,
-                        fmt::join(n.shape, ","));
+    text += fmt::format("{} {} {} {} {} [{}]", static_cast<int>(n.op), static_cast<int>(n.fn), static_cast<int>(n.dtype),
+                        static_cast<int>(n.mode), n.set, fmt::join(n.shape, ","));
     for (ir::NodeId x : n.in) text += fmt::format(" %{}", number[x]);
-    text += fmt::format(" {} {} {} {} {} {}", fmt::join(n.a, ","), fmt::join(n.b, ","), fmt::join(n.c, ","), n.op == ir::Op::Input ? "" : n.name, n.attrs,
-                        static_cast<int>(n.lit.kind));
+    text += fmt::format(" {} {} {} {} {} {}", fmt::join(n.a, ","), fmt::join(n.b, ","), fmt::join(n.c, ","),
+                        n.op == ir::Op::Input ? "" : n.name, n.attrs, static_cast<int>(n.lit.kind));
     text += fmt::format(" {} {}", n.lit.i, hex(n.lit.d));
     if (n.dense) {
       for (const ir::Literal& l : *n.dense) text += fmt::format(" {}:{}", l.i, hex(l.d));
@@ -288,7 +293,9 @@ std::string fingerprint(const link::Problem& problem) {
     text += '\n';
   }
   for (ir::NodeId id : problem.free_inputs) text += fmt::format("free %{} {}\n", number[id], g[id].name);
-  for (const link::Fact& f : problem.facts) text += fmt::format("fact %{} {} {} {} {} {} {}\n", number[f.input], static_cast<int>(f.fact.kind), hex(f.fact.low), hex(f.fact.high), f.fact.has_exception, hex(f.fact.exception) + hex(f.fact.value), f.fact.dim);
+  for (const link::Fact& f : problem.facts)
+    text += fmt::format("fact %{} {} {} {} {} {} {}\n", number[f.input], static_cast<int>(f.fact.kind), hex(f.fact.low), hex(f.fact.high),
+                        f.fact.has_exception, hex(f.fact.exception) + hex(f.fact.value), f.fact.dim);
   for (const link::Output& o : problem.outputs) {
     text += fmt::format("output {} %{}", o.name, o.sequential == ir::kNoNode ? -1 : static_cast<int64_t>(number[o.sequential]));
     for (ir::NodeId d : o.distributed) text += fmt::format(" %{}", d == ir::kNoNode ? -1 : static_cast<int64_t>(number[d]));
@@ -312,7 +319,10 @@ std::string write_witness(const link::Problem& problem, const Refutation& r, con
   if (blame) {
     Json nodes = Json::array();
     for (const auto& [rank, id] : blame->distributed) nodes.push_back({{"rank", rank}, {"node", g[id].label}});
-    w["blame"] = Json{{"sequential", blame->sequential == ir::kNoNode ? "" : g[blame->sequential].label}, {"distributed", nodes}, {"kind", blame->kind}, {"explanation", blame->explanation}};
+    w["blame"] = Json{{"sequential", blame->sequential == ir::kNoNode ? "" : g[blame->sequential].label},
+                      {"distributed", nodes},
+                      {"kind", blame->kind},
+                      {"explanation", blame->explanation}};
   }
   Json inputs = Json::array();
   for (ir::NodeId id : problem.free_inputs) {
@@ -345,7 +355,8 @@ std::string fault_witness(const link::Problem& problem, const Options& options) 
 
 Result<WitnessHeader> read_witness_header(const std::string& text) {
   const Json w = Json::parse(text, nullptr, false);
-  if (w.is_discarded() || text_of(w, "format") != "shardproof-witness") return bad("is no witness file (JSON written by `shardproof check --witness`)");
+  if (w.is_discarded() || text_of(w, "format") != "shardproof-witness")
+    return bad("is no witness file (JSON written by `shardproof check --witness`)");
   const Json* version = member(w, "version");
   if (!version || *version != 1) return bad("has a version that this program does not know");
   WitnessHeader h;
@@ -372,8 +383,10 @@ Result<Replay> replay(const std::string& text, link::Problem& problem, const Opt
   if (text_of(w, "fingerprint") != fingerprint(problem)) return bad("is about another relation, other facts or expectations");
   if (head->kind == "schedule") return replay_schedule(w, problem);
 
-  const auto output = std::find_if(problem.outputs.begin(), problem.outputs.end(), [&](const link::Output& o) { return o.name == head->output; });
-  if (output == problem.outputs.end() || output->sequential == ir::kNoNode) return bad("names an output that is not checked: " + head->output);
+  const auto output =
+      std::find_if(problem.outputs.begin(), problem.outputs.end(), [&](const link::Output& o) { return o.name == head->output; });
+  if (output == problem.outputs.end() || output->sequential == ir::kNoNode)
+    return bad("names an output that is not checked: " + head->output);
   const Json* list = member(w, "inputs");
   if (!list || !list->is_array() || list->size() != problem.free_inputs.size()) return bad("has another number of inputs");
   auto inputs = std::make_shared<Inputs>();

@@ -1,6 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// Block tensors against dense ones: random operators on inputs that are constant on blocks give the same values as on the expanded inputs, and
-// enclosures of both number systems meet.
+// Block tensors against dense ones: random operators on inputs that are constant on blocks give the same values as on the expanded inputs,
+// and enclosures of both number systems meet.
 #include <random>
 
 #include "interp/compare.h"
@@ -66,7 +66,8 @@ NodeId random_node(Fuzz& f, Bench& t) {
       std::shuffle(perm.begin(), perm.end(), f.random);
       return t.b.transpose(x(), perm);
     }
-    case 1: case 2: {  // regroup the prime factors of the sizes
+    case 1:
+    case 2: {  // regroup the prime factors of the sizes
       ir::Shape to;
       int64_t rest = ir::num_elements(s);
       if (rest == 0) return t.b.reshape(x(), {0, 3});
@@ -130,16 +131,19 @@ NodeId random_node(Fuzz& f, Bench& t) {
     }
     case 9: return t.b.map(Fn::Add, {x(), x(), t.in({}, {2})}, DType::F64);
     case 10: return t.b.select(t.b.compare(Fn::Lt, x(), x()), x(), t.b.binary(Fn::Mul, x(), x()));
-    case 11: case 12: {
+    case 11:
+    case 12: {
       if (rank == 0) return ir::kNoNode;
       std::vector<int64_t> dims{dim()};
       if (f.below(2) == 0 && rank > 1) dims = {0, static_cast<int64_t>(rank) - 1};
       static const Fn kFns[] = {Fn::Add, Fn::Max, Fn::Min, Fn::Add};
       return t.b.reduce(kFns[f.below(4)], x(), dims);
     }
-    case 13: case 14: {
+    case 13:
+    case 14: {
       const int64_t batch = 1 + f.below(3), k = f.below(8), i = 1 + f.below(5), j = f.below(5);
-      return t.b.contract(t.block(DType::F64, f.value({i, batch, k}, false, 0)), t.block(DType::F64, f.value({batch, k, j}, false, 0)), {1, 0}, {2, 1}, DType::F64);
+      return t.b.contract(t.block(DType::F64, f.value({i, batch, k}, false, 0)), t.block(DType::F64, f.value({batch, k, j}, false, 0)),
+                          {1, 0}, {2, 1}, DType::F64);
     }
     case 15: {
       const int64_t n = 1 + f.below(6);
@@ -166,7 +170,8 @@ NodeId random_node(Fuzz& f, Bench& t) {
         n = 1 + f.below(n);
         starts.push_back(t.in_i({}, {f.below(8) - 2}));
       }
-      return f.below(2) ? t.b.dynamic_slice(x(), starts, part) : t.b.dynamic_update(x(), t.block(DType::F64, f.value(part, false, 0)), starts);
+      return f.below(2) ? t.b.dynamic_slice(x(), starts, part)
+                        : t.b.dynamic_update(x(), t.block(DType::F64, f.value(part, false, 0)), starts);
     }
   }
 }

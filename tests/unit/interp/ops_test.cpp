@@ -264,13 +264,14 @@ TEST_CASE("S-25 scatter") {
     check_values(at({0, 2, 0}, Fn::Add, false, IndexMode::Strict), {41, 2, 23, 4});
     check_values(at({0, 2, 0}, Fn::Max, false, IndexMode::Strict), {30, 2, 20, 4});
     check_values(at({0, 2, 1}, Fn::None, true, IndexMode::Strict), {10, 30, 20, 4});
-    check_values(at({0, 2, 0}, Fn::None, true, IndexMode::Strict), {kOpen, 2, 20, 4});   // who wins is open
+    check_values(at({0, 2, 0}, Fn::None, true, IndexMode::Strict), {kOpen, 2, 20, 4});  // who wins is open
     check_values(at({0, 9, -1}, Fn::Add, false, IndexMode::Fill), {11, 2, 3, 4});
     check_values(at({0, 9, -1}, Fn::Add, false, IndexMode::Clamp), {41, 2, 3, 24});
     check_values(at({0, 1, -1}, Fn::Add, false, IndexMode::Wrap), {11, 22, 3, 34});
     check_values(at({0, 9, 1}, Fn::Add, false, IndexMode::Strict), {kNaN, kNaN, kNaN, kNaN});
     const NodeId table = t.in({3, 2}, {0, 0, 0, 0, 0, 0}), rows = t.in({2, 2}, {1, 2, 3, 4});
-    check_values(t.eval(t.b.scatter(table, rows, {t.in_i({2}, {2, 2})}, {-1, 1}, {0}, Fn::Add, false, IndexMode::Strict)), {0, 0, 0, 0, 4, 6});
+    check_values(t.eval(t.b.scatter(table, rows, {t.in_i({2}, {2, 2})}, {-1, 1}, {0}, Fn::Add, false, IndexMode::Strict)),
+                 {0, 0, 0, 0, 4, 6});
   }
 }
 
