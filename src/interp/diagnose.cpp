@@ -230,7 +230,7 @@ class Diagnoser {
         if (!right[k]) wrong += fmt::format("{}{}", wrong.empty() ? "" : ", ", ranks_[k]);
       }
       d.code = "SP106";
-      d.kind = "ranks-disagree";
+      d.kind = output_.role == manifest::Role::Updated ? "unsynchronised-state" : "ranks-disagree";
       d.explanation = fmt::format("{} is right on some ranks and wrong on rank {}", name_, wrong);
       return true;
     }

@@ -35,7 +35,6 @@ struct Config {
   uint64_t literal_seed = 0;  // Perturbed
   Ties ties = Ties::Open;
   bool points = false;                 // intervals without radii: plain doubles, for blame (never for a verdict)
-  bool random_kernels = false;         // opaque kernels and draws: pseudo-random functions instead of poison
   int64_t max_blocks = 1 << 24;        // of one tensor
   size_t max_bytes = size_t{1} << 30;  // of all tensors alive
   double max_work = 1e11;              // scalar operations in all

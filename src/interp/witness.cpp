@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "interp/falsify.h"
@@ -202,8 +203,9 @@ std::string preview(const Value* v) {
   return v->data->size > 4 ? out + ", .." : out;
 }
 
-// The sequential operators between the blamed one and the output, and distributed ones of the same names.
-std::string along_the_path(const link::Problem& problem, const Json& witness, ir::NodeId output, Evaluator& evaluator) {
+// The sequential operators between the blamed one and the output, and distributed ones: those that are blamed, then those of the same
+// names. In plain doubles, for reading along; the verdict has been confirmed before.
+std::string along_the_path(const link::Problem& problem, const Json& witness, ir::NodeId output, const Inputs& inputs) {
   const ir::Graph& g = problem.graph;
   const Json* blame = member(witness, "blame");
   const std::string label = blame ? text_of(*blame, "sequential") : "";
@@ -213,31 +215,64 @@ std::string along_the_path(const link::Problem& problem, const Json& witness, ir
     if (!above[id]) continue;
     for (ir::NodeId x : g[static_cast<ir::NodeId>(id)].in) above[x] = true;
   }
-  std::vector<ir::NodeId> path;
+  std::vector<ir::NodeId> path;  // one node per operator: the last
   for (ir::NodeId id = 0; id <= output; ++id) {
     const bool sequential = id < problem.side.size() && problem.side[id] == link::kSequential;
     if (sequential && !label.empty() && g[id].label == label) below[id] = true;
     for (ir::NodeId x : g[id].in) below[id] = below[id] || below[x];
-    if (below[id] && above[id] && sequential && g[id].dtype != ir::DType::Token) path.push_back(id);
+    if (!below[id] || !above[id] || !sequential || g[id].dtype == ir::DType::Token) continue;
+    if (!path.empty() && g[path.back()].label == g[id].label) {
+      path.back() = id;
+    } else {
+      path.push_back(id);
+    }
   }
   if (path.empty()) path.push_back(output);
   if (path.size() > 24) path.erase(path.begin() + 12, path.end() - 12);
-  std::vector<ir::NodeId> targets = path, partners(path.size(), ir::kNoNode);
-  for (size_t k = 0; k < path.size(); ++k) {
-    for (ir::NodeId id = 0; id < problem.side.size(); ++id) {
-      if (problem.side[id] == 0 && !g[path[k]].label.empty() && g[id].label == g[path[k]].label && g[id].dtype == g[path[k]].dtype)
-        partners[k] = id;
-    }
-    if (partners[k] != ir::kNoNode) targets.push_back(partners[k]);
+  // The last node of a name on each of the first ranks.
+  constexpr int kRanks = 2;
+  std::map<std::pair<int, std::string>, ir::NodeId> named;
+  for (ir::NodeId id = 0; id < problem.side.size(); ++id) {
+    const int side = problem.side[id];
+    if (side >= 0 && side < kRanks && !g[id].label.empty() && g[id].dtype != ir::DType::Token) named[{side, g[id].label}] = id;
   }
+  std::vector<ir::NodeId> blamed, targets = path;
+  if (const Json* list = blame ? member(*blame, "distributed") : nullptr; list && list->is_array()) {
+    for (const Json& entry : *list) {
+      const Json* rank = member(entry, "rank");
+      if (!rank || !rank->is_number_integer() || rank->get<int64_t>() < 0 || rank->get<int64_t>() >= kRanks) continue;
+      const auto found = named.find({rank->get<int>(), text_of(entry, "node")});
+      if (found != named.end()) blamed.push_back(found->second);
+    }
+  }
+  targets.insert(targets.end(), blamed.begin(), blamed.end());
+  for (ir::NodeId id : path) {
+    for (int r = 0; r < kRanks; ++r) {
+      const auto found = named.find({r, g[id].label});
+      if (found != named.end()) targets.push_back(found->second);
+    }
+  }
+  Config c;
+  c.points = true;
+  c.literals = Literals::Exact;
+  c.ties = Ties::First;
+  Evaluator evaluator(g, inputs, c);
   evaluator.run(targets);
+  const auto line = [&](const std::string& who, ir::NodeId id) {
+    return fmt::format("    {:<11} [{}]  {}\n", who, fmt::join(g[id].shape, ", "), preview(evaluator.get(id)));
+  };
   std::string out = "values on the way (first elements):\n";
   for (size_t k = 0; k < path.size(); ++k) {
     const ir::Node& n = g[path[k]];
-    out += fmt::format("  {} {} [{}]\n    sequential   {}\n", n.label.empty() ? "(output)" : n.label,
-                       n.source_op.empty() ? ir::name(n.op) : n.source_op, fmt::join(n.shape, ", "), preview(evaluator.get(path[k])));
-    if (partners[k] != ir::kNoNode) {
-      out += fmt::format("    rank 0 [{}]   {}\n", fmt::join(g[partners[k]].shape, ", "), preview(evaluator.get(partners[k])));
+    out += fmt::format("  {} {}\n", n.label.empty() ? "(output)" : n.label, n.source_op.empty() ? ir::name(n.op) : n.source_op);
+    out += line("sequential", path[k]);
+    if (k == 0) {
+      for (ir::NodeId id : blamed) out += line(fmt::format("rank {} {}", problem.side[id], g[id].label), id);
+      if (!blamed.empty()) continue;
+    }
+    for (int r = 0; r < kRanks; ++r) {
+      const auto found = named.find({r, n.label});
+      if (found != named.end()) out += line(fmt::format("rank {}", r), found->second);
     }
   }
   return out;
@@ -434,7 +469,7 @@ Result<Replay> replay(const std::string& text, link::Problem& problem, const Opt
       out.text += fmt::format("as {}: no difference\n", words);
     }
   }
-  out.text += along_the_path(problem, w, copy.sequential, runs.plain());
+  out.text += along_the_path(problem, w, copy.sequential, *inputs);
   return out;
 }
 
