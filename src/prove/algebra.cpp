@@ -63,10 +63,9 @@ Nid Algebra::named_node(const std::string& key, Node node) {
   return it->second;
 }
 
-Nid Algebra::literal_real(double value, ir::DType format) {
+Nid Algebra::literal_real(double value) {
   char text[64];
   snprintf(text, sizeof text, "lit:%a", value);
-  (void)format;
   auto [it, fresh] = named_.try_emplace(text, static_cast<Nid>(nodes_.size()));
   if (fresh) {
     Node n;
@@ -94,18 +93,6 @@ Nid Algebra::surd(int64_t squarefree) {
   return it->second;
 }
 
-Nid Algebra::find(Nid id) const {
-  if (forward_.empty()) return id;
-  for (auto it = forward_.find(id); it != forward_.end(); it = forward_.find(id)) id = it->second;
-  return id;
-}
-
-void Algebra::unify(Nid from, Nid to) {
-  from = find(from);
-  to = find(to);
-  if (from != to) forward_[from] = to;
-}
-
 Poly Algebra::constant(const Rat& c) {
   if (c.is_zero()) return {};
   return {Term{c, {}}};
@@ -127,7 +114,7 @@ Poly Algebra::index(const Row& row, const Ext& ctx) {
 
 Poly Algebra::access(Nid id, std::vector<int64_t> map, const Ext& ctx) {
   Term t;
-  t.f.push_back(Factor{find(id), 1, std::move(map)});
+  t.f.push_back(Factor{id, 1, std::move(map)});
   return make_term(std::move(t), ctx);
 }
 
@@ -139,7 +126,6 @@ bool Algebra::combine_factors(Term& t, const Ext& ctx) {
   bool has_surd = false;
   for (size_t i = 0; i < t.f.size();) {
     Factor& f = t.f[i];
-    f.node = find(f.node);
     const Node& n = nodes_[f.node];
     bool gone = false;
     if (f.node == iota() && f.exp.is_integer()) {
@@ -309,19 +295,6 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
       return out;
     }
   }
-  if (expand_products) {
-    for (size_t i = 0; i < t.f.size(); ++i) {
-      if (nodes_[t.f[i].node].kind != Kind::Sum || !t.f[i].exp.is_integer() || !t.f[i].exp.positive() || t.f[i].exp.num() > 3) continue;
-      Factor named = t.f[i];
-      t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(i));
-      Poly rest = make_term(std::move(t), ctx);
-      const int64_t e = named.exp.num();
-      named.exp = 1;
-      const Poly inner = expand_named(named, ctx);
-      for (int64_t k = 0; k < e; ++k) rest = mul(rest, inner, ctx);
-      return rest;
-    }
-  }
   return {std::move(t)};
 }
 
@@ -380,11 +353,9 @@ Poly Algebra::scale(Poly a, const Rat& c) {
 // All pure iota terms and the constant become one affine index (so that iota(n)[8:] and iota(n) + 8 are one form).
 void Algebra::collect_iota(Poly& p, const Ext& ctx) {
   int pure = 0;
-  bool single = false;
   for (const Term& t : p) {
     const bool is = t.f.size() == 1 && t.f[0].node == iota() && t.f[0].exp.is_one() && !t.coef.is_zero();
     pure += is;
-    single |= t.f.empty();
   }
   if (pure == 0) return;
   const size_t w = ctx.size() + 1;
@@ -431,7 +402,6 @@ void Algebra::collect_iota(Poly& p, const Ext& ctx) {
   for (int64_t& v : ints) v /= g;
   Term t{Rat(g, den), {Factor{iota(), 1, std::move(ints)}}};
   p.insert(std::lower_bound(p.begin(), p.end(), t, [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; }), std::move(t));
-  (void)single;
 }
 
 Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
@@ -519,14 +489,13 @@ Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
   // A square stays one: its sign is known.
   bool square = a.size() == b.size();
   for (size_t i = 0; square && i < a.size(); ++i) square = a[i].coef == b[i].coef && same_monomial(a[i], b[i]);
-  if (cells <= 4096 && (expand_products || (cells <= 16 && !square && (bracketed(a) || bracketed(b))))) {
+  if (cells <= 16 && !square && (bracketed(a) || bracketed(b))) {
     Poly out;
     for (const Term& x : a) {
       for (const Term& y : b) out = add(std::move(out), product(x, y), ctx);
     }
     return out;
   }
-  if (expand_products) throw Overflow("too many terms");
   const Term x = as_term(a, ctx), y = as_term(b, ctx);
   Term t{1, x.f};
   multiply_coefs(*this, x.coef, y.coef, t);

@@ -34,7 +34,6 @@ struct Node {
   std::shared_ptr<const std::vector<ir::Literal>> dense;   // Base made of a dense table
   std::shared_ptr<const std::vector<Cell>> cells;          // Grid
   Known known;
-  bool flat = false;                 // Red: deep form
   bool indexed = false;              // a Take, or a function or name with one inside
   bool positional = false;           // depends on index forms: what is known of it depends on where it is read
   Ext bound;                         // Red: how far each bound variable could run with all accesses in bounds
@@ -61,7 +60,7 @@ class Algebra {
   // --- nodes
   Nid add_base(Node node);                                      // a fresh unknown
   Nid named_node(const std::string& key, Node node);            // one per key
-  Nid literal_real(double value, ir::DType format);             // a literal taken as it is
+  Nid literal_real(double value);             // a literal taken as it is
   Nid surd(int64_t squarefree);                                 // sqrt(n)
   // Interns `spec`, whose args are over ctx (then bound, then inner variables); the factor reads it in ctx.
   Factor intern(Node spec, const Ext& ctx);
@@ -101,18 +100,10 @@ class Algebra {
   std::pair<int64_t, int64_t> range_by_cases(const Poly& p, const Ext& ctx, std::vector<Factor> guards = {}, int depth = 0);
   bool equal(const Poly& a, const Poly& b, const Ext& ctx);
 
-  // --- deep form: names unfolded, sums of sums flattened (L-20), within a limit. Used where the ordinary forms differ.
-  Poly deep(const Poly& p, const Ext& ctx, int& fuel);
-  // Records a proved equality of two nodes with the same dimensions: `from` is read as `to` from now on.
-  void unify(Nid from, Nid to);
-  bool has_unions() const { return !forward_.empty(); }
-  Nid find(Nid id) const;
-
   std::string str(const Poly& p) const;
   std::string str(const Factor& f) const;
   uint64_t applications = 0;         // of rules, for statistics
   uint64_t interned_hits = 0;
-  bool expand_products = false;      // deep mode: products of sums are multiplied out
 
  private:
   friend class Canonicalizer;
@@ -163,7 +154,6 @@ class Algebra {
   uint32_t class_of(Nid id, size_t dim);
   uint32_t class_root(uint32_t c);
   void class_join(uint32_t a, uint32_t b);
-  std::unordered_map<Nid, Nid> forward_;
   mutable std::unordered_map<std::vector<int64_t>, Known, KeyHash> known_;   // (node, ranges of its variables) -> known
 };
 

@@ -399,7 +399,6 @@ bool Algebra::join_brackets(Poly& p, const Ext& ctx) {
     size_t term;
     int64_t lo, hi;
   };
-  const size_t w = ctx.size() + 1;
   for (size_t i = 0; i < p.size(); ++i) {
     for (size_t k = 0; k < p[i].f.size(); ++k) {
       const Factor& b = p[i].f[k];
@@ -484,7 +483,6 @@ bool Algebra::join_brackets(Poly& p, const Ext& ctx) {
         }
         if (same) continue;
       }
-      (void)w;
       Poly kept;
       for (size_t j = 0; j < p.size(); ++j) {
         bool used = false;

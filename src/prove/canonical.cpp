@@ -432,7 +432,6 @@ class Canonicalizer {
     key.push_back(static_cast<int64_t>(spec_.kind));
     key.push_back(static_cast<int64_t>(spec_.fn));
     key.push_back(static_cast<int64_t>(spec_.dtype));
-    key.push_back(spec_.flat);
     if (!spec_.name.empty()) {
       key.push_back(static_cast<int64_t>(spec_.name.size()));
       for (char c : spec_.name) key.push_back(c);
@@ -529,9 +528,7 @@ size_t Algebra::KeyHash::operator()(const std::vector<int64_t>& key) const {
 Factor Algebra::intern(Node spec, const Ext& ctx) {
   if (nodes_.size() > 4'000'000) throw Overflow("too many distinct terms");
   ++applications;
-  Factor f = Canonicalizer(*this, spec, ctx).run();
-  f.node = find(f.node);
-  return f;
+  return Canonicalizer(*this, spec, ctx).run();
 }
 
 }  // namespace shardproof::prove

@@ -11,50 +11,52 @@ namespace shardproof::prove {
 
 // --- meeting and merging cells ---------------------------------------------------------------------------------------------------
 
-bool Views::meet(const Cell& x, const Cell& y, std::vector<Refined>& out) {
-  const size_t xw = x.ext.size() + 1, yw = y.ext.size() + 1, rank = x.pos.size() / xw;
+void Views::meet(const Refined& x, const Cell& y, std::vector<Refined>& out) {
   if (x.ext == y.ext && x.pos == y.pos) {
-    out.push_back({x.ext, x.pos, {x.poly, y.poly}});
-    return true;
+    out.push_back(x);
+    out.back().poly.push_back(y.poly);
+    return;
   }
+  const Cell frame{x.ext, x.pos, {}};
+  const size_t rank = y.pos.size() / (y.ext.size() + 1);
   std::vector<Digits> xd, yd;
-  std::vector<std::vector<Aligned>> options;
+  std::vector<std::vector<Aligned>> options;   // per dimension: the ways in which the two meet there
   for (size_t d = 0; d < rank; ++d) {
-    xd.push_back(digits(x, d));
+    xd.push_back(digits(frame, d));
     yd.push_back(digits(y, d));
     std::vector<Aligned> one;
     align(xd.back().lin, yd.back().lin, one);
-    if (one.empty()) return false;
+    if (one.empty()) return;
     options.push_back(std::move(one));
   }
-  (void)yw;
   std::vector<size_t> pick(rank, 0);
   while (true) {
-    Refined r;
+    Refined n;
     std::vector<size_t> offset;
     std::vector<const std::vector<Row>*> xr, yr;
     for (size_t d = 0; d < rank; ++d) {
       const Aligned& a = options[d][pick[d]];
-      offset.push_back(r.ext.size());
-      r.ext.insert(r.ext.end(), a.e.begin(), a.e.end());
+      offset.push_back(n.ext.size());
+      n.ext.insert(n.ext.end(), a.e.begin(), a.e.end());
       xr.push_back(&a.x);
       yr.push_back(&a.y);
     }
-    const size_t w = r.ext.size() + 1;
-    r.pos.assign(rank * w, 0);
+    const size_t w = n.ext.size() + 1;
+    n.pos.assign(rank * w, 0);
     for (size_t d = 0; d < rank; ++d) {
       const Aligned& a = options[d][pick[d]];
-      for (size_t k = 0; k < a.k.size(); ++k) r.pos[d * w + offset[d] + k] = a.k[k];
-      r.pos[d * w + w - 1] = a.c;
+      for (size_t k = 0; k < a.k.size(); ++k) n.pos[d * w + offset[d] + k] = a.k[k];
+      n.pos[d * w + w - 1] = a.c;
     }
-    r.poly.push_back(a_.subst(x.poly, place(xd, xr, offset, x.ext.size(), static_cast<int>(w)), r.ext));
-    r.poly.push_back(a_.subst(y.poly, place(yd, yr, offset, y.ext.size(), static_cast<int>(w)), r.ext));
-    out.push_back(std::move(r));
+    const Sub to = place(xd, xr, offset, x.ext.size(), static_cast<int>(w));
+    for (const Poly& p : x.poly) n.poly.push_back(a_.subst(p, to, n.ext));
+    n.poly.push_back(a_.subst(y.poly, place(yd, yr, offset, y.ext.size(), static_cast<int>(w)), n.ext));
+    out.push_back(std::move(n));
+    if (out.size() > 4096) throw Overflow("too many pieces");
     size_t d = 0;
     while (d < rank && ++pick[d] == options[d].size()) pick[d++] = 0;
     if (d == rank) break;
   }
-  return true;
 }
 
 std::vector<Refined> Views::refine(const std::vector<const Value*>& xs) {
@@ -63,57 +65,7 @@ std::vector<Refined> Views::refine(const std::vector<const Value*>& xs) {
   for (size_t i = 1; i < xs.size(); ++i) {
     std::vector<Refined> next;
     for (const Refined& r : cur) {
-      for (const Cell& c : xs[i]->cells) {
-        if (r.ext == c.ext && r.pos == c.pos) {
-          Refined n = r;
-          n.poly.push_back(c.poly);
-          next.push_back(std::move(n));
-          continue;
-        }
-        // Align with the first poly, then carry the others along.
-        const size_t rank = xs[0]->shape.size();
-        Cell x{r.ext, r.pos, {}};
-        std::vector<Digits> xd, yd;
-        std::vector<std::vector<Aligned>> options;
-        bool apart = false;
-        for (size_t d = 0; d < rank && !apart; ++d) {
-          xd.push_back(digits(x, d));
-          yd.push_back(digits(c, d));
-          std::vector<Aligned> one;
-          align(xd.back().lin, yd.back().lin, one);
-          apart = one.empty();
-          options.push_back(std::move(one));
-        }
-        if (apart) continue;
-        std::vector<size_t> pick(rank, 0);
-        while (true) {
-          Refined n;
-          std::vector<size_t> offset;
-          std::vector<const std::vector<Row>*> xr, yr;
-          for (size_t d = 0; d < rank; ++d) {
-            const Aligned& a = options[d][pick[d]];
-            offset.push_back(n.ext.size());
-            n.ext.insert(n.ext.end(), a.e.begin(), a.e.end());
-            xr.push_back(&a.x);
-            yr.push_back(&a.y);
-          }
-          const size_t w = n.ext.size() + 1;
-          n.pos.assign(rank * w, 0);
-          for (size_t d = 0; d < rank; ++d) {
-            const Aligned& a = options[d][pick[d]];
-            for (size_t k = 0; k < a.k.size(); ++k) n.pos[d * w + offset[d] + k] = a.k[k];
-            n.pos[d * w + w - 1] = a.c;
-          }
-          const Sub xs_sub = place(xd, xr, offset, r.ext.size(), static_cast<int>(w));
-          for (const Poly& p : r.poly) n.poly.push_back(a_.subst(p, xs_sub, n.ext));
-          n.poly.push_back(a_.subst(c.poly, place(yd, yr, offset, c.ext.size(), static_cast<int>(w)), n.ext));
-          next.push_back(std::move(n));
-          if (next.size() > 4096) throw Overflow("too many pieces");
-          size_t d = 0;
-          while (d < rank && ++pick[d] == options[d].size()) pick[d++] = 0;
-          if (d == rank) break;
-        }
-      }
+      for (const Cell& c : xs[i]->cells) meet(r, c, next);
     }
     cur = std::move(next);
   }
@@ -280,11 +232,7 @@ void Views::join(Value& v) {
 
 bool Views::equal(const Value& x, const Value& y, std::string* difference) {
   if (x.shape != y.shape) return false;
-  std::vector<Refined> cells;
-  for (const Cell& c : x.cells) {
-    for (const Cell& d : y.cells) meet(c, d, cells);
-  }
-  for (const Refined& r : cells) {
+  for (const Refined& r : refine({&x, &y})) {
     if (a_.equal(r.poly[0], r.poly[1], r.ext)) continue;
     if (difference) *difference = a_.str(r.poly[0]) + "   instead of   " + a_.str(r.poly[1]);
     return false;

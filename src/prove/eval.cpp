@@ -33,12 +33,6 @@ Poly embed(Algebra& a, const Poly& scalar, const Ext& ctx) {
 
 Evaluator::Evaluator(const link::Problem& problem, Limits limits) : views(algebra), problem_(problem), limits_(limits) {}
 
-void Evaluator::reset() {
-  values_.clear();
-  state_.clear();
-  matched_.clear();
-}
-
 const Value& Evaluator::value(ir::NodeId goal) {
   const ir::Graph& g = problem_.graph;
   if (state_.size() < g.nodes.size()) {
@@ -241,7 +235,7 @@ Poly Evaluator::literal(const ir::Literal& lit, DType dtype) {
     return algebra.scale(std::move(p), form->p < 0 ? -1 : 1);
   }
   // As it is: m * 2^e where that is short enough for exact arithmetic, else a symbol of its own.
-  Term t{lit.d < 0 ? -1 : 1, {Factor{algebra.literal_real(std::abs(lit.d), lit.format), 1, {}}}};
+  Term t{lit.d < 0 ? -1 : 1, {Factor{algebra.literal_real(std::abs(lit.d)), 1, {}}}};
   return {t};
 }
 
@@ -605,15 +599,7 @@ Value Evaluator::compute_contract(const ir::Node& n) {
     reduced.push_back(static_cast<int64_t>(joint.size()));
     joint.push_back(x.shape[n.b[i]]);
   }
-  // broadcast wants increasing dims: transpose first.
-  auto spread = [&](const Value& v, const std::vector<int64_t>& dims) {
-    std::vector<int64_t> perm(dims.size());
-    std::iota(perm.begin(), perm.end(), 0);
-    std::sort(perm.begin(), perm.end(), [&](int64_t p, int64_t q) { return dims[p] < dims[q]; });
-    std::vector<int64_t> sorted;
-    for (int64_t p : perm) sorted.push_back(dims[p]);
-    return views.broadcast(views.transpose(v, perm), joint, sorted);
-  };
+  auto spread = [&](const Value& v, const std::vector<int64_t>& dims) { return views.spread(v, joint, dims); };
   if (x.cells.empty() || y.cells.empty() || ir::num_elements(joint) == 0) {
     if (ir::num_elements(outer) == 0) return Value{n.shape, {}};
     return views.uniform(n.shape, {});

@@ -26,7 +26,6 @@ class Evaluator {
   Evaluator(const link::Problem& problem, Limits limits);
   const Value& value(ir::NodeId id);             // computes what it needs
   bool done(ir::NodeId id) const { return id < state_.size() && state_[id] == 2; }
-  void reset();                                  // forget all values (after nodes were unified)
   Algebra algebra;
   Views views;
   std::set<std::string> assumptions;

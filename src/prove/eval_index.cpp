@@ -130,14 +130,7 @@ Value Evaluator::compute_take(const ir::Node& n) {
     data = views.whole(data.shape, views.at(data, rows, data.shape));
   }
   data = views.reshape(data, kept);
-  auto spread = [&](const Value& v, const std::vector<int64_t>& dims) {
-    std::vector<int64_t> perm(dims.size());
-    std::iota(perm.begin(), perm.end(), 0);
-    std::sort(perm.begin(), perm.end(), [&](int64_t p, int64_t q) { return dims[p] < dims[q]; });
-    std::vector<int64_t> sorted;
-    for (int64_t p : perm) sorted.push_back(dims[p]);
-    return views.broadcast(views.transpose(v, perm), joint, sorted);
-  };
+  auto spread = [&](const Value& v, const std::vector<int64_t>& dims) { return views.spread(v, joint, dims); };
   std::vector<Value> spreads{spread(data, place)};
   for (const auto& [d, k] : inner) spreads.push_back(spread(values_[n.in[1 + k]], n.b));
   std::vector<const Value*> refs;
@@ -283,14 +276,7 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
   for (size_t d = 0; d < n.shape.size(); ++d) {
     if (code[d] >= 0 && updates.shape[code[d]] != n.shape[d]) throw Overflow("scatter of narrow windows");
   }
-  auto spread = [&](const Value& v, const std::vector<int64_t>& dims) {
-    std::vector<int64_t> perm(dims.size());
-    std::iota(perm.begin(), perm.end(), 0);
-    std::sort(perm.begin(), perm.end(), [&](int64_t p, int64_t q) { return dims[p] < dims[q]; });
-    std::vector<int64_t> sorted;
-    for (int64_t p : perm) sorted.push_back(dims[p]);
-    return views.broadcast(views.transpose(v, perm), joint, sorted);
-  };
+  auto spread = [&](const Value& v, const std::vector<int64_t>& dims) { return views.spread(v, joint, dims); };
   std::vector<Value> spreads;
   spreads.push_back(spread(updates, place));
   for (size_t k = 0; k < count; ++k) spreads.push_back(spread(values_[n.in[2 + k]], bplace));

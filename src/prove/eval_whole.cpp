@@ -104,7 +104,6 @@ Value Evaluator::whole(const std::string& name, DType dtype, const std::vector<W
     ir::Shape joint(parallel.begin(), parallel.end());
     std::map<int, int64_t> inner_dim;   // inner factor -> joint dimension
     std::vector<Value> spreads;
-    spreads.push_back(views.whole(joint, {}));
     std::vector<std::vector<int64_t>> places;
     for (const WholeArg& a : args) {
       std::vector<int64_t> place;
@@ -119,14 +118,9 @@ Value Evaluator::whole(const std::string& name, DType dtype, const std::vector<W
       }
       places.push_back(std::move(place));
     }
-    spreads[0] = views.whole(joint, {});
+    spreads.push_back(views.whole(joint, {}));
     for (size_t k = 0; k < args.size(); ++k) {
-      std::vector<int64_t> perm(places[k].size());
-      std::iota(perm.begin(), perm.end(), 0);
-      std::sort(perm.begin(), perm.end(), [&](int64_t p, int64_t q) { return places[k][p] < places[k][q]; });
-      std::vector<int64_t> sorted;
-      for (int64_t p : perm) sorted.push_back(places[k][p]);
-      spreads.push_back(views.broadcast(views.transpose(*args[k].value, perm), joint, sorted));
+      spreads.push_back(views.spread(*args[k].value, joint, places[k]));
     }
     std::vector<const Value*> refs;
     for (const Value& v : spreads) refs.push_back(&v);

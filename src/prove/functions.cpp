@@ -100,17 +100,14 @@ Poly Algebra::log(const Poly& a, const Ext& ctx) {
     Term inside{1, {}};
     Poly out;
     if (!t.coef.is_one()) out = make_fn(Fn::Log, {constant(t.coef)}, ctx, DType::F32, DType::F32);
-    bool any = false;
     for (const Factor& f : t.f) {
       const Known fk = known(f, ctx);
       if (fk.positive() && fk.finite) {
         out = add(std::move(out), log({Term{1, {f}}}, ctx), ctx);
-        any = true;
       } else {
         inside.f.push_back(f);
       }
     }
-    (void)any;
     return add(std::move(out), make_fn(Fn::Log, {{inside}}, ctx, DType::F32, DType::F32), ctx);
   }
   if (!positive) return make_fn(Fn::Log, {a}, ctx, DType::F32, DType::F32);
@@ -562,11 +559,6 @@ bool Algebra::fixed_extreme(const Node& n, int depth) const {
     if (b.hi < kPosInf && c + low >= b.hi) return false;
   }
   return true;
-}
-
-Poly Algebra::deep(const Poly& p, const Ext& ctx, int& fuel) {
-  (void)fuel;
-  return simplify(p, ctx);
 }
 
 }  // namespace shardproof::prove

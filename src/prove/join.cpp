@@ -322,7 +322,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
         if (next != turn) std::sort(order.begin(), order.end());
         if (bw.f.size() <= bo.f.size()) continue;
         // Same absolute coordinates of the bound variables: shift both to boxes that start at the same origin.
-        const Node &nw = nodes_[with.node], &no = nodes_[without.node];
+        const Node& nw = nodes_[with.node];
         std::vector<Factor> brackets;
         std::vector<Factor> plain;
         for (const Factor& f : bw.f) (nodes_[f.node].kind == Kind::Bracket ? brackets : plain).push_back(f);
@@ -350,7 +350,6 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
             }
           }
         }
-        (void)no;
         if (!same) continue;
         bool all = true;
         for (size_t k = 0; k < have.size(); ++k) all &= have[k];

@@ -87,7 +87,6 @@ void Views::tidy(Cell& c) {
         }
         if (!fits) continue;
         // lo takes both; hi goes.
-        const size_t last = w - 1;
         auto drop = [&](std::vector<int64_t>& map) {
           std::vector<int64_t> out;
           out.reserve(map.size());
@@ -96,7 +95,6 @@ void Views::tidy(Cell& c) {
           }
           map = std::move(out);
         };
-        (void)last;
         drop(c.pos);
         for (Term& t : c.poly) {
           for (Factor& f : t.f) drop(f.map);
@@ -336,6 +334,16 @@ Value Views::broadcast(const Value& x, const ir::Shape& shape, const std::vector
     v.cells.push_back(std::move(n));
   }
   return v;
+}
+
+Value Views::spread(const Value& x, const ir::Shape& shape, const std::vector<int64_t>& dims) {
+  // broadcast wants increasing dimensions: transpose first.
+  std::vector<int64_t> perm(dims.size());
+  std::iota(perm.begin(), perm.end(), 0);
+  std::sort(perm.begin(), perm.end(), [&](int64_t p, int64_t q) { return dims[p] < dims[q]; });
+  std::vector<int64_t> sorted;
+  for (int64_t p : perm) sorted.push_back(dims[p]);
+  return broadcast(transpose(x, perm), shape, sorted);
 }
 
 Value Views::concat(const std::vector<const Value*>& xs, int64_t dim, const ir::Shape& shape) {

@@ -43,6 +43,8 @@ class Views {
   Value slice(const Value& x, const std::vector<int64_t>& start, const std::vector<int64_t>& stop, const std::vector<int64_t>& step);
   Value reverse(const Value& x, const std::vector<int64_t>& dims);
   Value broadcast(const Value& x, const ir::Shape& shape, const std::vector<int64_t>& dims);
+  // As broadcast, with the dimensions of x at any places of the result, in any order.
+  Value spread(const Value& x, const ir::Shape& shape, const std::vector<int64_t>& dims);
   Value pad(const Value& x, const Poly& fill, const std::vector<int64_t>& low, const std::vector<int64_t>& high, const std::vector<int64_t>& interior,
             const ir::Shape& shape);
   Value concat(const std::vector<const Value*>& xs, int64_t dim, const ir::Shape& shape);
@@ -59,7 +61,7 @@ class Views {
  private:
   void tidy(Cell& cell);                                           // drops variables of extent 1, merges digits
   bool merge(Cell& x, const Cell& y, size_t dim);
-  bool meet(const Cell& x, const Cell& y, std::vector<Refined>& out);
+  void meet(const Refined& x, const Cell& y, std::vector<Refined>& out);   // the common parts of x and y, if any
   Algebra& a_;
 };
 
