@@ -29,6 +29,7 @@ test-cpp: build
 
 test-python: build
 	@tools/setup.sh --capture
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target lower-dump
 	@$(PY) -m pytest -q --junitxml=$(BUILD)/pytest.xml tests
 
 format:

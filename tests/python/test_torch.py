@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import evaluate  # noqa: E402
+import lockstep  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
@@ -43,7 +43,7 @@ def tensor_parallel(model: nn.Module, mesh: Any) -> nn.Module:
 
 
 def differing(capture: sp.Capture) -> set[str]:
-    return {n for n, d in evaluate.compare(capture).items() if d > 1e-4}
+    return {n for n, d in lockstep.compare(capture).items() if d > 1e-4}
 
 
 def test_one_program() -> None:
