@@ -3,13 +3,13 @@
 PRESET ?= release
 BUILD := build/$(PRESET)
 PY := .venv/bin/python
-PYTHON_FILES := python tools examples tests/*.py tests/python tests/authoring
+PYTHON_FILES := python tools bench examples tests/*.py tests/python tests/authoring
 # A build of many files swaps on small machines: at most four at once unless told otherwise.
 JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && echo 4 || echo $$n)
 LAUNCHER = $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 export SHARDPROOF := $(abspath $(BUILD)/shardproof)
 
-.PHONY: all setup build demo test test-cpp test-python format lint docs clean
+.PHONY: all setup build demo test test-cpp test-python bench format lint docs clean
 all: build
 
 setup:
@@ -31,6 +31,9 @@ test-python: build
 	@tools/setup.sh --capture
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target lower-dump
 	@$(PY) -m pytest -q --junitxml=$(BUILD)/pytest.xml tests
+
+bench: build
+	@$(PY) bench/published.py --json $(BUILD)/published.json
 
 format:
 	@git ls-files '*.h' '*.cpp' | xargs -r clang-format -i

@@ -1,6 +1,7 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // The linker's front: reads the files of a manifest, settles mesh and roles of ranks, and runs the steps of linker.h.
 #include <algorithm>
+#include <chrono>
 
 #include <fmt/format.h>
 
@@ -100,6 +101,7 @@ int64_t ranks_of_module(const frontend::Program& p) {
 }  // namespace
 
 Result<Problem> link(const manifest::Manifest& m) {
+  const auto start = std::chrono::steady_clock::now();
   Sources sources(m);
   std::vector<std::string> assumptions;
   auto read = [&](const std::vector<std::string>& paths, int64_t rank, size_t& operators) -> Result<ProgramPtr> {
@@ -156,8 +158,10 @@ Result<Problem> link(const manifest::Manifest& m) {
       }
     }
   }
+  const double read_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   Result<Problem> problem = run(m, *sequential, std::move(ranks), std::move(assumptions));
   if (problem) {
+    problem->read_seconds = read_seconds;
     problem->files = sources.files();
     problem->sequential_operators = sequential_operators;
     problem->distributed_operators = distributed_operators;

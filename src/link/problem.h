@@ -63,6 +63,7 @@ struct Problem {
   std::vector<std::string> assumptions, warnings;
   std::vector<std::string> files;      // every file read, for hashes: sequential first, then distributed in order of first use
   size_t sequential_operators = 0, distributed_operators = 0;   // operators as written, before lowering
+  double read_seconds = 0;             // of link(manifest): reading and lowering the files, the rest is linking
   std::vector<std::string> opaque_reasons;   // parallel to opaque_nodes
   std::vector<ir::NodeId> opaque_nodes;      // operators without lowering
 

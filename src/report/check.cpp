@@ -114,7 +114,8 @@ class Check {
     if (!linked) return linked.error();
     out_.problem = std::make_shared<link::Problem>(std::move(*linked));
     problem_ = out_.problem.get();
-    out_.stats.read = seconds_since(start_);
+    out_.stats.read = problem_->read_seconds;
+    out_.stats.link = seconds_since(start_) - problem_->read_seconds;
     out_.stats.sequential_operators = problem_->sequential_operators;
     out_.stats.distributed_operators = problem_->distributed_operators;
     out_.assumptions = problem_->assumptions;

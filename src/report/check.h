@@ -53,7 +53,7 @@ struct OutputReport {
 struct Stats {
   size_t sequential_operators = 0, distributed_operators = 0, nodes = 0;
   uint64_t local_problems = 0, distinct_local_problems = 0;
-  double read = 0, prove = 0, falsify = 0, total = 0;   // seconds
+  double read = 0, link = 0, prove = 0, falsify = 0, total = 0;   // seconds; read includes lowering
   uint64_t peak_bytes = 0;
 };
 

@@ -89,6 +89,7 @@ std::string to_json(const CheckResult& r) {
   s["local_problems"] = r.stats.local_problems;
   s["distinct_local_problems"] = r.stats.distinct_local_problems;
   s["seconds"] = {{"read", rounded(r.stats.read)},
+                  {"link", rounded(r.stats.link)},
                   {"prove", rounded(r.stats.prove)},
                   {"falsify", rounded(r.stats.falsify)},
                   {"total", rounded(r.stats.total)}};
