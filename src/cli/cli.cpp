@@ -72,11 +72,16 @@ int run(int argc, const char* const* argv) {
     r->add_option("--color", replay_args.color, "auto, always or never")->transform(CLI::CheckedTransformer(colors));
 
     MutateArgs mutate_args;
-    CLI::App* m = app.add_subcommand("mutate", "Make wrong variants of the distributed program and see whether any is proved");
+    CLI::App* m = app.add_subcommand("mutate", "Make wrong variants of the distributed program and see whether any is proved. Exit: 0 none, 1 some, 2 bad input");
     m->add_option("manifest", mutate_args.manifest, "Manifest or folder")->required();
     m->add_option("--n", mutate_args.n, "Number of mutants")->check(CLI::PositiveNumber);
     m->add_option("--seed", mutate_args.seed, "Seed");
     m->add_option("--time-limit", mutate_args.time_limit, "Seconds for all mutants (0: none)")->check(CLI::NonNegativeNumber);
+    m->add_option("--mutant-limit", mutate_args.mutant_limit, "Seconds for one mutant")->capture_default_str()->check(CLI::PositiveNumber);
+    m->add_option("--kind", mutate_args.kinds, "Only this kind of mistake (may be repeated)");
+    m->add_option("--only", mutate_args.only, "Only the mutant of this draw");
+    m->add_option("--keep", mutate_args.keep, "Write what reproduces a wrong proof to this folder");
+    m->add_option("--dump", mutate_args.dump, "Append small mutants with their verdicts to this file (JSON lines)");
     m->add_flag("--json", mutate_args.json, "Print one JSON object");
 
     try {

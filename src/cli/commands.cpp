@@ -158,10 +158,19 @@ int mutate(const MutateArgs& args) {
 #ifdef SHARDPROOF_HAS_MUTANTS
   Result<manifest::Manifest> manifest = manifest::load(args.manifest);
   if (!manifest) return bad_input(manifest.error(), args.json, Color::Auto);
-  Result<mutate::Summary> summary = mutate::run(*manifest, {args.n, args.seed, args.time_limit});
+  mutate::Options options;
+  options.n = args.n;
+  options.seed = args.seed;
+  options.time_limit = args.time_limit;
+  options.mutant_limit = args.mutant_limit;
+  options.keep = args.keep;
+  options.dump = args.dump;
+  options.only = args.only;
+  options.only_kinds = args.kinds;
+  Result<mutate::Summary> summary = mutate::run(*manifest, options);
   if (!summary) return bad_input(summary.error(), args.json, Color::Auto);
   print(stdout, args.json ? mutate::to_json(*summary) : mutate::to_text(*summary));
-  return 0;
+  return summary->total.wrong_proved ? 1 : 0;
 #else
   return bad_input({"SP200", "this build cannot make mutants", "", 0, 0}, args.json, Color::Auto);
 #endif

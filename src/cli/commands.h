@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "manifest/manifest.h"
 
@@ -33,7 +34,10 @@ struct MutateArgs {
   int64_t n = 100;
   uint64_t seed = 1;
   bool json = false;
-  double time_limit = 0;
+  double time_limit = 0, mutant_limit = 4;
+  std::string keep, dump;
+  std::vector<std::string> kinds;
+  int64_t only = -1;
 };
 int mutate(const MutateArgs& args);
 

@@ -100,11 +100,10 @@ int64_t ranks_of_module(const frontend::Program& p) {
 
 }  // namespace
 
-Result<Problem> link(const manifest::Manifest& m) {
-  const auto start = std::chrono::steady_clock::now();
+Result<Programs> read(const manifest::Manifest& m) {
   Sources sources(m);
   std::vector<std::string> assumptions;
-  auto read = [&](const std::vector<std::string>& paths, int64_t rank, size_t& operators) -> Result<ProgramPtr> {
+  auto read_graphs = [&](const std::vector<std::string>& paths, int64_t rank, size_t& operators) -> Result<ProgramPtr> {
     std::vector<ProgramPtr> graphs;
     for (const std::string& path : paths) {
       Result<std::shared_ptr<const Source>> source = sources.read(path, rank);
@@ -115,13 +114,13 @@ Result<Problem> link(const manifest::Manifest& m) {
     return join(graphs, assumptions);
   };
   size_t sequential_operators = 0, distributed_operators = 0;
-  Result<ProgramPtr> sequential = read(m.sequential, -1, sequential_operators);
+  Result<ProgramPtr> sequential = read_graphs(m.sequential, -1, sequential_operators);
   if (!sequential) return sequential.error();
 
   std::vector<ProgramPtr> ranks;
   if (m.spmd_file) {
     size_t operators = 0;
-    Result<ProgramPtr> program = read(m.distributed[0].paths, 0, operators);
+    Result<ProgramPtr> program = read_graphs(m.distributed[0].paths, 0, operators);
     if (!program) return program.error();
     int64_t n = m.mesh ? m.mesh->num_ranks() : ranks_of_module(**program);
     if (n > manifest::kMaxRanks)
@@ -144,7 +143,7 @@ Result<Problem> link(const manifest::Manifest& m) {
       for (int64_t rank : file.ranks) {
         size_t operators = 0;
         if (!shared || sided) {
-          Result<ProgramPtr> program = read(file.paths, rank, operators);
+          Result<ProgramPtr> program = read_graphs(file.paths, rank, operators);
           if (!program) return program.error();
           shared = *program;
           distributed_operators += operators;
@@ -158,14 +157,26 @@ Result<Problem> link(const manifest::Manifest& m) {
       }
     }
   }
-  const double read_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  Result<Problem> problem = run(m, *sequential, std::move(ranks), std::move(assumptions));
+  return Programs{*sequential, std::move(ranks), std::move(assumptions), sources.files(), sequential_operators, distributed_operators};
+}
+
+Result<Problem> link(const manifest::Manifest& m, const Programs& programs) {
+  Result<Problem> problem = run(m, programs.sequential, programs.ranks, programs.assumptions);
   if (problem) {
-    problem->read_seconds = read_seconds;
-    problem->files = sources.files();
-    problem->sequential_operators = sequential_operators;
-    problem->distributed_operators = distributed_operators;
+    problem->files = programs.files;
+    problem->sequential_operators = programs.sequential_operators;
+    problem->distributed_operators = programs.distributed_operators;
   }
+  return problem;
+}
+
+Result<Problem> link(const manifest::Manifest& m) {
+  const auto start = std::chrono::steady_clock::now();
+  Result<Programs> programs = read(m);
+  if (!programs) return programs.error();
+  const double read_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  Result<Problem> problem = link(m, *programs);
+  if (problem) problem->read_seconds = read_seconds;
   return problem;
 }
 

@@ -8,6 +8,7 @@
 // the checker know nothing of ranks.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -87,6 +88,16 @@ struct Problem {
 };
 
 Result<Problem> link(const manifest::Manifest& manifest);   // reads and lowers the files, too
+
+// The programs of a manifest, read and lowered but not yet linked. Ranks that run one program share it.
+struct Programs {
+  std::shared_ptr<const frontend::Program> sequential;
+  std::vector<std::shared_ptr<const frontend::Program>> ranks;
+  std::vector<std::string> assumptions, files;
+  size_t sequential_operators = 0, distributed_operators = 0;
+};
+Result<Programs> read(const manifest::Manifest& manifest);
+Result<Problem> link(const manifest::Manifest& manifest, const Programs& programs);
 
 // For tests and tools: link programs that are already lowered.
 Result<Problem> link(const manifest::Manifest& manifest, std::vector<frontend::Program> sequential,

@@ -86,7 +86,9 @@ bool has_partial(const Placement& p, int axis) {
 
 class Check {
  public:
-  Check(const manifest::Manifest& m, const CheckOptions& o) : m_(m), options_(o) {}
+  Check(const manifest::Manifest& m, const CheckOptions& o, std::shared_ptr<link::Problem> linked = nullptr) : m_(m), options_(o) {
+    out_.problem = std::move(linked);
+  }
 
   Result<CheckResult> run() {
     try {
@@ -109,10 +111,12 @@ class Check {
   double left() const { return options_.time_limit > 0 ? std::max(0.01, options_.time_limit - seconds_since(start_)) : 0; }
 
   std::optional<Diagnostic> steps() {
-    say("reading");
-    Result<link::Problem> linked = link::link(m_);
-    if (!linked) return linked.error();
-    out_.problem = std::make_shared<link::Problem>(std::move(*linked));
+    if (!out_.problem) {
+      say("reading");
+      Result<link::Problem> linked = link::link(m_);
+      if (!linked) return linked.error();
+      out_.problem = std::make_shared<link::Problem>(std::move(*linked));
+    }
     problem_ = out_.problem.get();
     out_.stats.read = problem_->read_seconds;
     out_.stats.link = seconds_since(start_) - problem_->read_seconds;
@@ -302,7 +306,7 @@ class Check {
     if (open.empty() || (!options_.falsify && !options_.paranoid)) return;
     say(fmt::format("evaluating {} outputs", open.size()));
     std::string witness;
-    std::vector<interp::OutputFinding> findings = interp::falsify(*problem_, open, o, &witness);
+    std::vector<interp::OutputFinding> findings = interp::falsify(*problem_, open, o, options_.witness.empty() ? nullptr : &witness);
     SP_CHECK(findings.size() == open.size());
     for (size_t i = 0; i < open.size(); ++i) {
       OutputReport& r = out_.outputs[open[i]];
@@ -462,5 +466,9 @@ void list_unknown(const manifest::Manifest& manifest, CheckResult& result) {
 }
 
 Result<CheckResult> run_check(const manifest::Manifest& manifest, const CheckOptions& options) { return Check(manifest, options).run(); }
+
+Result<CheckResult> run_check(const manifest::Manifest& manifest, std::shared_ptr<link::Problem> problem, const CheckOptions& options) {
+  return Check(manifest, options, std::move(problem)).run();
+}
 
 }  // namespace shardproof::report

@@ -85,6 +85,8 @@ struct CheckOptions {
 
 // A Diagnostic is the user's to mend (exit code 2). Everything else is a verdict.
 Result<CheckResult> run_check(const manifest::Manifest& manifest, const CheckOptions& options);
+// The same for programs that are already linked.
+Result<CheckResult> run_check(const manifest::Manifest& manifest, std::shared_ptr<link::Problem> problem, const CheckOptions& options);
 
 // Lists the outputs that the manifest names as UNKNOWN, with the result's reason: all that can be said when linking went wrong inside.
 void list_unknown(const manifest::Manifest& manifest, CheckResult& result);
