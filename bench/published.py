@@ -48,7 +48,9 @@ LIMITS = (
 def run_once(binary: pathlib.Path, case: pathlib.Path) -> dict[str, Any]:
     """One cold process: its times, memory and answer."""
     started = time.monotonic()
-    with subprocess.Popen([binary, "check", case, "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        [binary, "check", case, "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
         assert process.stdout is not None
         answer = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)

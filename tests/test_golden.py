@@ -1,7 +1,7 @@
 # Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-"""Runs the command over tests/golden: each program against itself, then the pair against its expected.json.
+"""Runs the command over tests/golden and tests/bugs: each program against itself, then the pair against its expected.json.
 
-Every PROVED must come with a certificate that shardproof-check accepts, every REFUTED with a witness that `shardproof replay` confirms.
+tests/bugs rebuilds public bug reports, a right program and a wrong one for each; there the blame's kind is checked, too. Every PROVED must come with a certificate that shardproof-check accepts, every REFUTED with a witness that `shardproof replay` confirms.
 """
 
 import json
@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
-CASES = sorted(p.parent.name for p in GOLDEN.glob("*/case.json"))
+TESTS = pathlib.Path(__file__).resolve().parent
+FOLDERS = ("golden", "bugs")
+CASES = sorted(str(p.parent.relative_to(TESTS)) for f in FOLDERS for p in (TESTS / f).glob("*/case.json"))
 EXIT = {0: "PROVED", 1: "REFUTED", 2: "ERROR", 3: "UNKNOWN"}
 LIMIT = 60  # seconds for one command
 
@@ -35,18 +36,20 @@ def check(binary: pathlib.Path, manifest: pathlib.Path, *options: object) -> tup
 
 def known_failures() -> dict[str, str]:
     """Name -> reason, from known_failures.txt: what the prover or the falsifier cannot do yet. Nothing that is wrong may stand there."""
-    lines = (GOLDEN / "known_failures.txt").read_text(encoding="utf-8").splitlines()
-    return {
-        name.strip(): reason.strip()
-        for name, _, reason in (line.partition(":") for line in lines if line and not line.startswith("#"))
-    }
+    out = {}
+    for folder in FOLDERS:
+        for line in (TESTS / folder / "known_failures.txt").read_text(encoding="utf-8").splitlines():
+            if line and not line.startswith("#"):
+                name, _, reason = line.partition(":")
+                out[f"{folder}/{name.strip()}"] = reason.strip()
+    return out
 
 
 KNOWN = known_failures()
 
 
 def test_there_are_cases() -> None:
-    assert len(CASES) > 100
+    assert len(CASES) > 250
     assert set(KNOWN) <= set(CASES), "known_failures.txt names cases that do not exist"
 
 
@@ -57,7 +60,7 @@ def test_the_checker_is_built(checker: pathlib.Path | None) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_pair(name: str, binary: pathlib.Path, checker: pathlib.Path | None, tmp_path: pathlib.Path) -> None:
-    folder = GOLDEN / name
+    folder = TESTS / name
     expected = json.loads((folder / "expected.json").read_text())
     certificate, witness = tmp_path / "certificate", tmp_path / "witness"
     verdict, answer, messages = check(binary, folder, "--certificate", certificate, "--witness", witness)
@@ -75,6 +78,11 @@ def test_pair(name: str, binary: pathlib.Path, checker: pathlib.Path | None, tmp
             blame = answer["blame"] or {}
             if expected["kind"] in ("would-hang", "mismatched-collective"):
                 assert blame.get("kind") in ("would-hang", "mismatched-collective")
+        if "blame_kinds" in expected and verdict == "REFUTED":
+            kind = (answer["blame"] or {}).get("kind")
+            if name in KNOWN and kind not in expected["blame_kinds"]:
+                pytest.xfail(f"{KNOWN[name]}: {kind}")
+            assert kind in expected["blame_kinds"]
     text = json.dumps(answer) + messages
     if verdict == expected["verdict"]:
         for word in expected.get("contains", []):
@@ -92,7 +100,7 @@ def test_pair(name: str, binary: pathlib.Path, checker: pathlib.Path | None, tmp
 @pytest.mark.parametrize("name", CASES)
 def test_identity(name: str, binary: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """The sequential program, run by one rank, computes what it computes."""
-    folder = GOLDEN / name
+    folder = TESTS / name
     case = json.loads((folder / "case.json").read_text())
     program = folder / case["sequential"]
     if json.loads((folder / "expected.json").read_text())["verdict"] == "ERROR":
@@ -115,7 +123,7 @@ def test_answers_are_deterministic(binary: pathlib.Path) -> None:
     for name in CASES[::10]:
         answers = []
         for _ in range(2):
-            _, answer, _ = check(binary, GOLDEN / name)
+            _, answer, _ = check(binary, TESTS / name)
             answer.get("stats", {}).pop("seconds", None)
             answer.get("stats", {}).pop("peak_bytes", None)
             answers.append(json.dumps(answer))

@@ -20,7 +20,8 @@ import torch
 from placements import expected_parts, full_value, local_parts, mesh_size, rank_groups
 from torch.fx.experimental.proxy_tensor import make_fx
 
-GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden"
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+GOLDEN = TESTS / "golden"
 CASES: dict[str, Case] = {}
 COLLECTIVES = torch.ops._c10d_functional
 
@@ -64,6 +65,9 @@ class Case:
     warnings: int | None = None
     witness: str | None = None  # "shapes": the refutation is by shapes alone, and there are no values to replay
     contains: list[str] = dataclasses.field(default_factory=list)  # words that some assumption or warning must contain
+    bug: str | None = None  # the kind in the catalogue of public bug reports: the case goes to tests/bugs
+    reports: list[str] = dataclasses.field(default_factory=list)  # the ids of those that it rebuilds
+    blame_kinds: list[str] = dataclasses.field(default_factory=list)  # the words for it that are right
 
 
 def case(name: str, **fields: Any) -> Case:
@@ -79,6 +83,17 @@ def variant(base: Case, suffix: str, **changes: Any) -> Case:
     fields.update(verdict="REFUTED", statuses=None, accept=None, kind=None, contains=[], warnings=None, witness=None)
     fields.update(changes, name=f"{base.name}__{suffix}")
     return case(**fields)
+
+
+def bug(kind: str, name: str, reports: str, wrong: dict[str, tuple[Any, str, str]], **fields: Any) -> Case:
+    """A right program, and one wrong variant for each mistake that reports tell of: suffix -> (what the ranks run, why it is wrong, the
+    words with which it may be blamed, separated by spaces; none: any)."""
+    fields.setdefault("outputs", {"out": {"expect": "Replicate"}})
+    fields.setdefault("mesh", {"tp": 2})
+    base = case(name, verdict="PROVED", bug=kind, reports=reports.split(), **fields)
+    for suffix, (dist, why, kinds) in wrong.items():
+        variant(base, suffix, dist=dist, why=why, blame_kinds=kinds.split())
+    return base
 
 
 # What the functions of the cases call.
@@ -157,7 +172,7 @@ def names_of(spec: Case, rank: int | None) -> list[str]:
 
 
 def write(spec: Case) -> None:
-    folder = GOLDEN / spec.name
+    folder = TESTS / ("bugs" if spec.bug else "golden") / spec.name
     folder.mkdir(parents=True, exist_ok=True)
     generator = torch.Generator().manual_seed(7)
     world = mesh_size(spec.mesh)
@@ -210,7 +225,7 @@ def write_expected(spec: Case, folder: pathlib.Path) -> None:
         expected["accept"] = spec.accept
     if spec.verdict in ("PROVED", "REFUTED"):
         expected["outputs"] = {n: (spec.statuses or {}).get(n, spec.verdict) for n in spec.outputs}
-    for key in ("kind", "warnings", "contains", "witness"):
+    for key in ("kind", "warnings", "contains", "witness", "bug", "reports", "blame_kinds"):
         if getattr(spec, key) not in (None, []):
             expected[key] = getattr(spec, key)
     (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-"""Writes tests/golden anew from the functions in cases_*.py.   usage: write.py [NAME ...]"""
+"""Writes tests/golden and tests/bugs anew from the functions in cases_*.py.   usage: write.py [NAME ...]"""
 
 import sys
 
-import cases_dense  # noqa: F401  fills CASES
+import cases_bugs_forward  # noqa: F401  fills CASES
+import cases_bugs_layout  # noqa: F401
+import cases_bugs_training  # noqa: F401
+import cases_dense  # noqa: F401
 import cases_jax
 import cases_parallel  # noqa: F401
 import cases_rules  # noqa: F401
