@@ -226,7 +226,7 @@ bool Algebra::combine_factors(Term& t, const Ext& ctx) {
     const Known k = known(x, ctx);
     const bool same_sign = x.exp.positive() == y.exp.positive();
     const bool integers = x.exp.is_integer() && y.exp.is_integer();
-    const bool ok = k.positive() || (same_sign && (integers || k.nonneg)) || (integers && k.nonzero && k.finite);
+    const bool ok = (k.positive() && k.finite) || (same_sign && (integers || k.nonneg)) || (integers && k.nonzero && k.finite);
     if (!ok) {
       ++i;
       continue;
@@ -418,6 +418,8 @@ Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
     if (c == 0) {
       const bool infinite = t.f.size() == 1 && nodes_[t.f[0].node].kind == Kind::Inf;
       if (infinite && !(a[i].coef == b[j].coef)) throw Overflow("inf - inf");
+      if (a[i].coef.negative() != b[j].coef.negative() && !a[i].coef.is_zero() && !b[j].coef.is_zero() && !(a[i].coef == -b[j].coef) && !known(t, ctx).never_inf())
+        throw Overflow("inf - inf");   // 2 x - x is x only where x is no infinity
       t.coef = infinite ? a[i].coef : a[i].coef + b[j].coef;
       ++i;
       ++j;
@@ -622,6 +624,15 @@ Poly Algebra::pow(const Poly& a, const Rat& e, const Ext& ctx) {
     return {std::move(t)};
   }
   Term out{1, {}};
+  // (x^a)^e is x^(a e) only where no undefined point is lost: a zero or infinity under two inversions, a negative under a root (L-7).
+  for (const Factor& f : t.f) {
+    const Known k = known(f, ctx);
+    const Rat both = f.exp * e;
+    const bool inverted = f.exp.negative() && e.negative();
+    if ((inverted && !(k.nonzero && k.never_inf())) || (!f.exp.is_integer() && both.is_integer() && !k.nonneg)) {
+      return make_fn(ir::Fn::Pow, {Poly{t}, constant(e)}, ctx, ir::DType::F32, ir::DType::F32);
+    }
+  }
   if (e.is_integer()) {
     for (int64_t k = 0; k < std::abs(e.num()); ++k) out.coef = out.coef * (e.negative() ? t.coef.inverse() : t.coef);
     for (Factor f : t.f) {

@@ -73,6 +73,7 @@ class Algebra {
   Poly sum(std::vector<Poly> parts, const Ext& ctx);
   Poly scale(Poly a, const Rat& c);
   Poly mul(const Poly& a, const Poly& b, const Ext& ctx);
+  Poly product(const Poly& a, const Poly& b, const Ext& ctx);   // as a program writes it: a mask of 0 hides nothing
   Poly pow(const Poly& a, const Rat& e, const Ext& ctx);
   Poly apply(ir::Fn fn, const std::vector<Poly>& args, ir::DType from, ir::DType to, const Ext& ctx);
   Poly bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx);   // [lo <= e < hi]
@@ -102,6 +103,7 @@ class Algebra {
 
   std::string str(const Poly& p) const;
   std::string str(const Factor& f) const;
+  bool structure_known = false;      // the sequential program is done: dimensions that it never walked together stay apart
   uint64_t applications = 0;         // of rules, for statistics
   uint64_t interned_hits = 0;
 
@@ -139,6 +141,7 @@ class Algebra {
   Poly take_factor(const Factor& f, const Ext& ctx_u, const Poly& e, const Ext& ctx);
   Poly reindex(const Poly& p, const Ext& from, const Poly& e, const Ext& ctx);
   bool fixed_extreme(const Node& n, int depth) const;
+  bool finite_where(const Node& select, size_t branch) const;
 
   std::vector<Node> nodes_;
   std::unordered_map<std::vector<int64_t>, Nid, KeyHash> table_;

@@ -607,7 +607,7 @@ Value Evaluator::compute_contract(const ir::Node& n) {
   const Value xs = spread(x, xd), ys = spread(y, yd);
   Value product{joint, {}};
   for (Refined& r : views.refine({&xs, &ys})) {
-    Poly p = algebra.mul(r.poly[0], r.poly[1], r.ext);
+    Poly p = algebra.product(r.poly[0], r.poly[1], r.ext);
     product.cells.push_back(Cell{std::move(r.ext), std::move(r.pos), std::move(p)});
   }
   Value out = reduced.empty() ? std::move(product) : compute_reduce(product, Fn::Add, reduced, outer);

@@ -172,6 +172,30 @@ Poly Algebra::int_divide(Fn fn, const Poly& a, const Poly& b, const Ext& ctx) {
   return make_fn(fn, {a, b}, ctx, DType::I64, DType::I64);
 }
 
+// A bracket before a product means "0 where it does not hold", whatever the product is; a program's own factor of 0 does not hide what is
+// infinite or undefined (L-5): the other side's definedness stays beside it.
+Poly Algebra::product(const Poly& a, const Poly& b, const Ext& ctx) {
+  auto bracketed = [&](const Poly& p) {
+    for (const Term& t : p) {
+      for (const Factor& f : t.f) {
+        if (nodes_[f.node].kind == Kind::Bracket) return true;
+      }
+    }
+    return false;
+  };
+  Poly guards;
+  for (const Poly* p : {&a, &b}) {
+    const Poly& other = p == &a ? b : a;
+    if (!bracketed(*p)) continue;
+    const Known k = known(other, ctx);
+    if (k.finite) continue;
+    if (!k.no_inf) throw Overflow("a mask before values that may be infinite");
+    guards = add(std::move(guards), mul({}, other, ctx), ctx);
+  }
+  Poly p = mul(a, b, ctx);
+  return guards.empty() ? p : add(std::move(p), guards, ctx);
+}
+
 Poly Algebra::apply(Fn fn, const std::vector<Poly>& args, DType from, DType to, const Ext& ctx) {
   const bool integer = ir::is_int(from) || from == DType::Bool;
   const Poly& a = args[0];
@@ -194,7 +218,7 @@ Poly Algebra::apply(Fn fn, const std::vector<Poly>& args, DType from, DType to, 
     case Fn::Neg: return scale(a, -1);
     case Fn::Mul: {
       Poly p = a;
-      for (size_t i = 1; i < args.size(); ++i) p = mul(p, args[i], ctx);
+      for (size_t i = 1; i < args.size(); ++i) p = product(p, args[i], ctx);
       return p;
     }
     case Fn::And:
@@ -227,7 +251,7 @@ Poly Algebra::apply(Fn fn, const std::vector<Poly>& args, DType from, DType to, 
         return scale(a, c->inverse());
       }
       if (is_inf(args[1])) return real(Fn::Div, args);
-      return mul(a, pow(args[1], -1, ctx), ctx);
+      return product(a, pow(args[1], -1, ctx), ctx);
     case Fn::FloorDiv: case Fn::Rem: case Fn::Mod:
       if (integer) return int_divide(fn, a, args[1], ctx);
       return real(fn, args);
@@ -248,7 +272,7 @@ Poly Algebra::apply(Fn fn, const std::vector<Poly>& args, DType from, DType to, 
         Term t{a[0].coef.negative() ? -a[0].coef : a[0].coef, {}};
         for (const Factor& f : a[0].f) {
           const bool even = f.exp.is_integer() && f.exp.num() % 2 == 0;
-          if (known(f, ctx).nonneg || even) {
+          if (known(f, ctx).nonneg || even || !f.exp.is_integer()) {   // a root is not negative, and must stay undefined where it is
             t.f.push_back(f);
           } else {
             Poly g = make_fn(Fn::Abs, {{Term{1, {Factor{f.node, 1, f.map}}}}}, ctx, from, integer ? to : DType::F32);
@@ -346,7 +370,7 @@ Known Algebra::compute_known(const Node& n, int depth) const {
     case Kind::Bracket:
       k.finite = arg(0).finite;
       k.no_pos_inf = k.finite;
-      k.nonneg = k.integer = k.boolean = true;
+      k.no_inf = k.nonneg = k.integer = k.boolean = true;
       k.lo = 0;
       k.hi = 1;
       return k;
@@ -375,6 +399,7 @@ Known Algebra::compute_known(const Node& n, int depth) const {
       }
       k = a;
       k.boolean = false;
+      k.no_inf = a.no_inf && volume > 0;   // the extreme of nothing is infinite
       if (n.fn == Fn::Mul) {
         k.integer = a.integer;
         k.lo = kNegInf;
@@ -389,19 +414,23 @@ Known Algebra::compute_known(const Node& n, int depth) const {
         case Fn::Exp:
           k.nonneg = true;
           k.finite = k.no_pos_inf = a.no_pos_inf;
+          k.no_inf = a.never_inf();
           k.nonzero = a.finite;
           return k;
         case Fn::Log:
           k.finite = k.no_pos_inf = a.finite && a.positive();
+          k.no_inf = a.never_inf() && a.nonzero;
           return k;
         case Fn::Logistic:
           k.finite = k.no_pos_inf = a.finite;
+          k.no_inf = true;
           k.nonneg = true;
           k.nonzero = a.finite;
           return k;
         case Fn::Tanh: case Fn::Erf: case Fn::Sin: case Fn::Cos: case Fn::Atan: case Fn::Asinh: case Fn::Sinh: case Fn::Cbrt:
         case Fn::Floor: case Fn::Ceil: case Fn::Round: case Fn::RoundAway: case Fn::Trunc: case Fn::Sign: case Fn::Erfc: case Fn::Exp2:
           k.finite = k.no_pos_inf = a.finite;
+          k.no_inf = a.never_inf() || n.fn == Fn::Tanh || n.fn == Fn::Erf || n.fn == Fn::Erfc || n.fn == Fn::Sin || n.fn == Fn::Cos || n.fn == Fn::Atan || n.fn == Fn::Sign;
           k.integer = n.fn == Fn::Floor || n.fn == Fn::Ceil || n.fn == Fn::Round || n.fn == Fn::RoundAway || n.fn == Fn::Trunc || n.fn == Fn::Sign;
           if (n.fn == Fn::Exp2) k.nonneg = true, k.nonzero = a.finite;
           return k;
@@ -411,6 +440,7 @@ Known Algebra::compute_known(const Node& n, int depth) const {
           const Known b = arg(1);
           if (c && c->positive()) {
             k.finite = k.no_pos_inf = b.finite;
+            k.no_inf = b.never_inf();
             k.nonneg = true;
             k.nonzero = b.finite;
           }
@@ -418,11 +448,13 @@ Known Algebra::compute_known(const Node& n, int depth) const {
         }
         case Fn::Cosh:
           k.finite = k.no_pos_inf = a.finite;
+          k.no_inf = a.never_inf();
           k.nonneg = true;
           k.nonzero = a.finite;
           return k;
         case Fn::Abs:
           k.finite = k.no_pos_inf = a.finite;
+          k.no_inf = a.never_inf();
           k.nonneg = true;
           k.nonzero = a.nonzero;
           k.integer = a.integer;
@@ -432,7 +464,7 @@ Known Algebra::compute_known(const Node& n, int depth) const {
           }
           return k;
         case Fn::Max: {
-          k.finite = k.no_pos_inf = true;
+          k.finite = k.no_pos_inf = k.no_inf = true;
           k.integer = true;
           k.lo = kNegInf;
           k.hi = kNegInf;
@@ -440,6 +472,7 @@ Known Algebra::compute_known(const Node& n, int depth) const {
             const Known b = arg(i);
             k.finite &= b.finite;
             k.no_pos_inf &= b.no_pos_inf;
+            k.no_inf &= b.never_inf();
             k.nonneg |= b.nonneg;
             k.nonzero |= b.positive() && b.finite;
             k.integer &= b.integer;
@@ -452,16 +485,21 @@ Known Algebra::compute_known(const Node& n, int depth) const {
           return k;
         }
         case Fn::Select: {
-          const Known x = arg(1), y = arg(2);
+          Known x = arg(1), y = arg(2);
+          x.finite |= finite_where(n, 1);
+          y.finite |= finite_where(n, 2);
+          x.no_pos_inf |= x.finite;
+          y.no_pos_inf |= y.finite;
           k.finite = x.finite && y.finite && a.finite;
           k.no_pos_inf = x.no_pos_inf && y.no_pos_inf && a.finite;
+          k.no_inf = x.never_inf() && y.never_inf();
           k.nonneg = x.nonneg && y.nonneg;
           k.nonzero = k.finite && x.nonzero && y.nonzero;
           k.integer = x.integer && y.integer;
           return k;
         }
         case Fn::Eq: case Fn::Ne: case Fn::Lt: case Fn::Le: case Fn::Gt: case Fn::Ge: case Fn::IsFinite: case Fn::IsNan: case Fn::IsInf: {
-          k.nonneg = k.integer = k.boolean = true;
+          k.no_inf = k.nonneg = k.integer = k.boolean = true;
           k.finite = k.no_pos_inf = true;
           for (size_t i = 0; i < n.args.size(); ++i) k.finite = k.no_pos_inf = k.finite && arg(i).finite;
           k.lo = 0;
@@ -471,7 +509,7 @@ Known Algebra::compute_known(const Node& n, int depth) const {
         case Fn::Convert: case Fn::Not: case Fn::Xor: case Fn::And: case Fn::Or: case Fn::Shl: case Fn::ShrA: case Fn::ShrL: case Fn::PopCount:
         case Fn::Clz: case Fn::Div: case Fn::FloorDiv: case Fn::Rem: case Fn::Mod: {
           if (!ir::is_int(n.dtype)) return k;
-          k.integer = true;
+          k.integer = k.no_inf = true;
           k.finite = k.no_pos_inf = true;
           for (size_t i = 0; i < n.args.size(); ++i) {
             const Known b = arg(i);
@@ -498,6 +536,51 @@ Known Algebra::compute_known(const Node& n, int depth) const {
     }
     default: return n.known;
   }
+}
+
+// Is that branch of a select finite where it is taken? Its only danger: a division by the number of places at which its own condition holds
+// (a loss averaged over the labels that are not ignored): one place is there.
+bool Algebra::finite_where(const Node& n, size_t branch) const {
+  const Poly& c = n.args[0];
+  if (c.size() != 1 || !c[0].coef.is_one() || c[0].f.size() != 1 || !c[0].f[0].exp.is_one() || nodes_[c[0].f[0].node].kind != Kind::Bracket) return false;
+  const Node& condition = nodes_[c[0].f[0].node];
+  if (!condition.known.finite) return false;
+  int64_t lo = condition.lo, hi = condition.hi;
+  if (branch == 2) {
+    if ((lo == kNegInf) == (hi == kPosInf)) return false;
+    std::tie(lo, hi) = lo == kNegInf ? std::pair(hi, kPosInf) : std::pair(kNegInf, lo);
+  }
+  auto counts = [&](const Node& r) {
+    if (r.kind != Kind::Red || r.fn != Fn::Add || !r.dims.empty() || r.args[0].size() != 1) return false;
+    const Term& body = r.args[0][0];
+    if (!body.coef.is_one() || body.f.size() != 1 || nodes_[body.f[0].node].kind != Kind::Bracket) return false;
+    const Node& b = nodes_[body.f[0].node];
+    if (b.lo > lo || b.hi < hi || b.dims != condition.dims || b.args[0].size() != condition.args[0].size()) return false;
+    for (size_t t = 0; t < b.args[0].size(); ++t) {
+      if (!(b.args[0][t].coef == condition.args[0][t].coef) || b.args[0][t].f != condition.args[0][t].f) return false;
+    }
+    // The count goes over all places.
+    const size_t w = static_cast<size_t>(r.num_bound()) + 1;
+    std::vector<char> used(w, 0);
+    for (size_t d = 0; d < b.dims.size(); ++d) {
+      const int64_t* row = &body.f[0].map[d * w];
+      size_t var = w, hits = 0;
+      for (size_t v = 0; v + 1 < w; ++v) {
+        if (row[v] != 0) ++hits, var = v;
+      }
+      if (hits != 1 || row[var] != 1 || used[var] || b.dims[d] == kUnbounded) return false;
+      used[var] = 1;
+      if (r.box[2 * var] + row[w - 1] > 0 || r.box[2 * var + 1] + row[w - 1] < b.dims[d]) return false;
+    }
+    return true;
+  };
+  for (const Term& t : n.args[branch]) {
+    for (const Factor& f : t.f) {
+      if (known(Term{1, {f}}, n.dims).finite) continue;
+      if (!f.exp.negative() || !f.exp.is_integer() || !counts(nodes_[f.node])) return false;
+    }
+  }
+  return true;
 }
 
 // Is a maximum over masked values (select(mask, -inf, x) with an index mask) or a sum of masked positive values over its box

@@ -241,6 +241,8 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
   Term common{1, {}};
   std::vector<Factor> rx, ry;
   split_common(x, y, common, rx, ry);
+  // A common factor leaves a sum only where it is no infinity: inf (2 - 1) is inf, 2 inf - inf is undefined (L-8).
+  if (!common.f.empty() && !known(common, ctx).never_inf()) return std::nullopt;
   // (3 - i) m + 12 m = (15 - i) m: index forms before one product are one index form.
   auto is_index = [&](const std::vector<Factor>& r) { return r.size() == 1 && r[0].exp.is_one() && r[0].node == iota(); };
   if (!common.f.empty() && (is_index(rx) || is_index(ry)) && (rx.empty() || is_index(rx)) && (ry.empty() || is_index(ry))) {

@@ -118,6 +118,7 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
   const Known k = compute_known(part, depth + 1);
   n.finite |= k.finite;
   n.no_pos_inf |= k.no_pos_inf;
+  n.no_inf |= k.no_inf;
   n.nonneg |= k.nonneg;
   n.nonzero |= k.nonzero;
   n.lo = std::max(n.lo, k.lo);
@@ -128,7 +129,7 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
 
 Known Algebra::known(const Term& t, const Ext& ctx, int depth) const {
   Known k;
-  k.finite = k.no_pos_inf = true;
+  k.finite = k.no_pos_inf = k.no_inf = true;
   bool minus = t.coef.negative();
   k.nonneg = true;
   k.nonzero = !t.coef.is_zero();
@@ -144,6 +145,7 @@ Known Algebra::known(const Term& t, const Ext& ctx, int depth) const {
     if (fractional) finite = finite && n.nonneg;
     if (!finite) inf_possible = true;
     k.finite &= finite;
+    k.no_inf &= f.exp.negative() || n.never_inf();   // x^-1 is 0 or undefined where x is infinite or 0
     if (f.node == iota() && !n.nonneg && f.exp.is_integer() && !even && row_range(f.map.data(), ctx).second <= 0) {
       minus = !minus;   // a product with an index form that is never positive
     } else {
@@ -162,21 +164,22 @@ Known Algebra::known(const Term& t, const Ext& ctx, int depth) const {
 
 Known Algebra::known(const Poly& p, const Ext& ctx, int depth) const {
   Known k;
-  k.finite = k.no_pos_inf = k.nonneg = k.integer = true;
+  k.finite = k.no_pos_inf = k.no_inf = k.nonneg = k.integer = true;
   bool some_positive = false;
   for (const Term& t : p) {
     const Known one = known(t, ctx, depth);
     k.finite &= one.finite;
     k.no_pos_inf &= one.no_pos_inf;
+    k.no_inf &= one.never_inf();
     k.nonneg &= one.nonneg;
     k.integer &= one.integer;
     some_positive |= one.positive();
   }
-  k.nonzero = p.size() == 1 ? known(p[0], ctx, depth).nonzero : (k.nonneg && some_positive);
+  k.nonzero = p.size() == 1 ? known(p[0], ctx, depth).nonzero : (k.nonneg && some_positive && k.finite);   // nonzero says defined, too
   if (k.integer) {
     std::tie(k.lo, k.hi) = range(p, ctx);
     if (k.lo >= 0) k.nonneg = true;
-    if (k.lo > 0 || k.hi < 0) k.nonzero = true;
+    if (k.finite && (k.lo > 0 || k.hi < 0)) k.nonzero = true;
     k.boolean = k.lo >= 0 && k.hi <= 1;
   }
   return k;

@@ -171,8 +171,11 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound) {
   // What does not use the bound variables leaves the sum (L-8).
   Term outside{t.coef, {}};
   std::vector<Factor> inside;
+  bool apart = true;   // infinite factors stay inside: inf (2 - 1) is inf, 2 inf - inf is undefined
+  for (const Factor& f : t.f) apart &= known(Term{1, {f}}, ctx).never_inf();
+  apart |= std::none_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return depends(f, width, free); });   // then there is only a count
   for (const Factor& f : t.f) {
-    if (depends(f, width, free)) {
+    if (!apart || depends(f, width, free)) {
       inside.push_back(f);
     } else {
       outside.f.push_back(narrowed(f, width, free));
@@ -196,10 +199,10 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound) {
     for (const Factor& f : inside) {
       int least = -1;
       for (int k = 0; k < bound; ++k) {
-        if (group[k] >= 0 && depends_on(f, width, free + k) && (least < 0 || group[k] < least)) least = group[k];
+        if (group[k] >= 0 && (!apart || depends_on(f, width, free + k)) && (least < 0 || group[k] < least)) least = group[k];
       }
       for (int k = 0; k < bound; ++k) {
-        if (group[k] >= 0 && depends_on(f, width, free + k) && group[k] != least) group[k] = least, changed = true;
+        if (group[k] >= 0 && (!apart || depends_on(f, width, free + k)) && group[k] != least) group[k] = least, changed = true;
       }
     }
   }
@@ -216,7 +219,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound) {
     for (int k : vars) ext.push_back(ctx[free + k]);
     for (const Factor& f : inside) {
       bool mine = false;
-      for (int k : vars) mine |= depends_on(f, width, free + k);
+      for (int k : vars) mine |= !apart || depends_on(f, width, free + k);
       if (!mine) continue;
       Factor h{f.node, f.exp, {}};
       for (size_t r = 0; r < f.map.size() / width; ++r) {

@@ -60,12 +60,14 @@ constexpr int64_t kPosInf = INT64_MAX / 4;
 struct Known {
   bool finite = false;        // never infinite, never undefined
   bool no_pos_inf = false;    // never +inf, never undefined (may be -inf)
+  bool no_inf = false;        // never infinite (may be undefined); finite says so, too: ask never_inf()
   bool nonneg = false;        // >= 0 wherever defined
   bool nonzero = false;       // != 0 and defined
   bool integer = false;       // an integer wherever defined
   bool boolean = false;       // 0 or 1
   int64_t lo = kNegInf, hi = kPosInf;   // inclusive bounds of an integer value
   bool positive() const { return nonneg && nonzero; }
+  bool never_inf() const { return finite || no_inf; }
 };
 
 }  // namespace shardproof::prove
