@@ -46,7 +46,9 @@ def run(binary: pathlib.Path, case: pathlib.Path, options: argparse.Namespace) -
     if options.dump:
         command += ["--dump", str(options.dump)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=options.seconds + 20 * options.mutant_limit + 60)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=options.seconds + 20 * options.mutant_limit + 60
+        )
     except subprocess.TimeoutExpired:
         return "took too long"
     if done.returncode not in (0, 1):
@@ -67,7 +69,9 @@ def table(head: str, rows: list[tuple[str, dict[str, int]]]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("paths", nargs="*", type=pathlib.Path, help="cases, or folders of cases (default: tests/golden)")
+    parser.add_argument(
+        "paths", nargs="*", type=pathlib.Path, help="cases, or folders of cases (default: tests/golden)"
+    )
     parser.add_argument("--n", type=int, default=200, help="mutants of each base")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=30, help="for one base")

@@ -80,6 +80,7 @@ int run(int argc, const char* const* argv) {
     m->add_option("--mutant-limit", mutate_args.mutant_limit, "Seconds for one mutant")->capture_default_str()->check(CLI::PositiveNumber);
     m->add_option("--kind", mutate_args.kinds, "Only this kind of mistake (may be repeated)");
     m->add_option("--only", mutate_args.only, "Only the mutant of this draw");
+    m->add_flag("--name", mutate_args.only_name, "With --only: say what the mutant is, and try nothing");
     m->add_option("--keep", mutate_args.keep, "Write what reproduces a wrong proof to this folder");
     m->add_option("--dump", mutate_args.dump, "Append small mutants with their verdicts to this file (JSON lines)");
     m->add_flag("--json", mutate_args.json, "Print one JSON object");

@@ -166,6 +166,7 @@ int mutate(const MutateArgs& args) {
   options.keep = args.keep;
   options.dump = args.dump;
   options.only = args.only;
+  options.only_name = args.only_name;
   options.only_kinds = args.kinds;
   Result<mutate::Summary> summary = mutate::run(*manifest, options);
   if (!summary) return bad_input(summary.error(), args.json, Color::Auto);

@@ -38,6 +38,7 @@ struct MutateArgs {
   std::string keep, dump;
   std::vector<std::string> kinds;
   int64_t only = -1;
+  bool only_name = false;
 };
 int mutate(const MutateArgs& args);
 

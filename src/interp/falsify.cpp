@@ -22,6 +22,7 @@ namespace {
 
 constexpr double kDenseWork = 4e8;  // scalar operations per evaluation on dense inputs
 constexpr double kTinyWork = 5e6;
+constexpr int kTinySeeds = 8;  // tiny programs are tried more often: their few elements show less
 constexpr double kBlockWork = 8e7;      // beyond it coarser blocks are taken: balls cost twenty times as much
 constexpr double kDenseElements = 6e6;  // of all free inputs
 constexpr int kReadings = 4;
@@ -235,10 +236,11 @@ class Falsifier {
     // (an order inside of runs). Tiny programs are dense at once.
     const bool affordable = maker.dense_work() <= kDenseWork && elements <= kDenseElements;
     const bool tiny = maker.dense_work() <= kTinyWork;
-    for (int r = 0; r < options_.seeds; ++r) {
+    const int rounds = tiny ? std::max(options_.seeds, kTinySeeds) : options_.seeds;
+    for (int r = 0; r < rounds; ++r) {
       if (std::all_of(cases_.begin(), cases_.end(), [](const Case& c) { return c.done; })) break;
       if (r > 0 && out_of_time()) break;
-      round(maker, options_.seed + static_cast<uint64_t>(r), r % 3, tiny || (affordable && r % 2 == 1));
+      round(maker, options_.seed + static_cast<uint64_t>(r), r < 3 ? r : r % 2 == 0 ? 0 : 2, tiny || (affordable && r % 2 == 1));
     }
     for (Case& c : cases_) conclude(c);
     return findings();

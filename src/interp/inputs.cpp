@@ -265,12 +265,14 @@ Value InputMaker::make_one(const Plan& plan, uint64_t seed, Detail detail, int v
   const double scale = std::ldexp(1.0, static_cast<int>(std::lround(std::log2(ideal))));
   const auto real = [&]() -> double {
     const double size = std::round((0.25 + 1.5 * random.unit()) * 4096) / 4096;
-    const bool negative = random.unit() < (variant == 1 ? 0.1 : 0.5) && !plan.positive;
+    const bool negative = random.unit() < (plan.positive ? (variant == 2 ? 0.08 : 0.0) : variant == 1 ? 0.1 : 0.5);
     if (plan.has_range) {
       const double high = std::min(plan.high, plan.low + 1e6);
       return plan.low + std::floor(random.unit() * 4096) / 4096 * (high - plan.low);
     }
     if (plan.at_least) return plan.minimum + size * (n.shape.size() >= 2 ? scale : 1);
+    // A few zeros show > for >=, and what is only a sign or a truth value.
+    if (variant == 2 && random.unit() < (plan.positive ? 0.05 : 0.2)) return 0;
     return (negative ? -size : size) * scale;
   };
   // Edges show what is clamped or off by one: a single integer is one of them, of many some are.

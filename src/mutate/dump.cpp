@@ -90,11 +90,14 @@ std::string dump_json(link::Problem& problem, const DumpInfo& info) {
     }
     j["outputs"].push_back(std::move(o));
   }
-  const interp::Inputs inputs = judge_inputs(problem, info.seed, 0, true);
-  for (const auto& [id, value] : inputs) j["inputs"][std::to_string(id)] = value_json(value);
+  for (int round = 0; round < 4; ++round) {
+    json set = json::object();
+    for (const auto& [id, value] : judge_inputs(problem, info.seed, round, true)) set[std::to_string(id)] = value_json(value);
+    j["inputs"].push_back(std::move(set));
+  }
   std::vector<ir::NodeId> bound;
   for (const link::Fact& f : problem.facts) bound.push_back(f.input);
-  j["bound"] = bound;   // inputs with facts: another evaluator keeps their values
+  j["bound"] = bound;  // inputs with facts: another evaluator keeps their values
   j["nodes"] = json::array();
   for (const ir::Node& n : problem.graph.nodes) j["nodes"].push_back(node_json(n));
   return j.dump() + "\n";
@@ -104,7 +107,10 @@ std::string dump_text(const link::Problem& problem) {
   std::string out;
   for (ir::NodeId id = 0; id < problem.graph.nodes.size(); ++id) {
     const int side = id < problem.side.size() ? problem.side[id] : link::kShared;
-    out += fmt::format("{:>4} {}  # {}\n", side == link::kSequential ? "seq" : side == link::kShared ? "-" : fmt::format("r{}", side),
+    out += fmt::format("{:>4} {}  # {}\n",
+                       side == link::kSequential ? "seq"
+                       : side == link::kShared   ? "-"
+                                                 : fmt::format("r{}", side),
                        ir::to_string(problem.graph, id), problem.graph[id].label);
   }
   return out;

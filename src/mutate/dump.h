@@ -14,10 +14,10 @@ struct DumpInfo {
   std::string manifest, kind, what;
   int64_t draw = 0;
   uint64_t seed = 1;
-  std::vector<std::string> status;   // per output: what the default command says
+  std::vector<std::string> status;  // per output: what the default command says
   const Judgement* judgement = nullptr;
 };
-std::string dump_json(link::Problem& problem, const DumpInfo& info);   // one line
+std::string dump_json(link::Problem& problem, const DumpInfo& info);  // one line
 std::string dump_text(const link::Problem& problem);
 double total_elements(const link::Problem& problem);
 

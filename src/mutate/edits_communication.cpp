@@ -57,8 +57,9 @@ NodeId drop(Site& s) {
 // ---- add
 bool fits_add(const World& w, const ir::Graph& g, NodeId id) {
   const ir::Node& n = g[id];
-  return ir::is_float(n.dtype) && !w.global_shapes && !w.groups.empty() && (n.op == Op::Map || n.op == Op::Contract || n.op == Op::Reduce ||
-         n.op == Op::Take || n.op == Op::Input || n.op == Op::AllReduce || n.op == Op::Scatter || n.op == Op::Slice || n.op == Op::AllGather);
+  return ir::is_float(n.dtype) && !w.groups.empty() &&
+         (n.op == Op::Map || n.op == Op::Contract || n.op == Op::Reduce || n.op == Op::Take || n.op == Op::Input || n.op == Op::AllReduce ||
+          n.op == Op::Scatter || n.op == Op::Slice || n.op == Op::AllGather);
 }
 NodeId add(Site& s) {
   const NodeId x = s.add(s.copy());
@@ -74,7 +75,9 @@ NodeId add(Site& s) {
 bool reduced(const ir::Graph& g, NodeId id) { return g[id].op == Op::AllReduce; }
 bool fits_move(const World&, const ir::Graph& g, NodeId id) {
   const ir::Node& n = g[id];
-  if (n.op == Op::Map) return ir::is_float(n.dtype) && std::any_of(n.in.begin(), n.in.end(), [&](NodeId x) { return reduced(g, x) && g[x].dtype == n.dtype && g[x].shape == n.shape; });
+  if (n.op == Op::Map)
+    return ir::is_float(n.dtype) &&
+           std::any_of(n.in.begin(), n.in.end(), [&](NodeId x) { return reduced(g, x) && g[x].dtype == n.dtype && g[x].shape == n.shape; });
   return n.op == Op::AllReduce && g[n.in[0]].op == Op::Map && g[n.in[0]].shape == n.shape;
 }
 NodeId move(Site& s) {
@@ -155,9 +158,12 @@ NodeId reduction(Site& s) {
   }
   const Fn was = made.fn;
   std::vector<Fn> choices;
-  if (made.op == Op::ArgReduce) choices = {Fn::Max, Fn::Min};
-  else if (was == Fn::And || was == Fn::Or) choices = {Fn::And, Fn::Or};
-  else choices = {Fn::Add, Fn::Max, Fn::Min};
+  if (made.op == Op::ArgReduce)
+    choices = {Fn::Max, Fn::Min};
+  else if (was == Fn::And || was == Fn::Or)
+    choices = {Fn::And, Fn::Or};
+  else
+    choices = {Fn::Add, Fn::Max, Fn::Min};
   std::erase(choices, was);
   if (choices.empty()) return kNoNode;
   made.fn = s.random.of(choices);
@@ -199,7 +205,8 @@ NodeId dimension(Site& s) {
 // ---- ranks swapped
 bool fits_ranks(const World& w, const ir::Graph& g, NodeId id) {
   const Op op = g[id].op;
-  return w.ranks > 1 && (op == Op::RankId || op == Op::Permute || op == Op::BroadcastFrom || op == Op::Send || op == Op::Recv || op == Op::GlobalToLocal);
+  return w.ranks > 1 &&
+         (op == Op::RankId || op == Op::Permute || op == Op::BroadcastFrom || op == Op::Send || op == Op::Recv || op == Op::GlobalToLocal);
 }
 NodeId ranks(Site& s) {
   ir::Node made = s.copy();
@@ -267,7 +274,8 @@ NodeId order(Site& s) {
     s.what = fmt::format("parts {} and {} swapped", x, y);
     return s.add(std::move(made));
   }
-  const int64_t parts = made.op == Op::AllGather ? group_size(s.world, s.old, s.id) : s.world.ranks, dim = made.op == Op::AllGather ? made.a[0] : made.a[1];
+  const int64_t parts = made.op == Op::AllGather ? group_size(s.world, s.old, s.id) : s.world.ranks,
+                dim = made.op == Op::AllGather ? made.a[0] : made.a[1];
   const int64_t extent = made.shape[static_cast<size_t>(dim)];
   if (parts < 2 || extent % parts != 0) return kNoNode;
   const NodeId whole = s.add(std::move(made));
@@ -284,14 +292,10 @@ NodeId order(Site& s) {
 }  // namespace
 
 const std::vector<Kind> kCommunicationKinds = {
-    {"drop-collective", fits_drop, drop},
-    {"add-collective", fits_add, add},
-    {"move-collective", fits_move, move},
-    {"wrong-group", fits_group, group},
-    {"wrong-reduction", fits_reduction, reduction},
-    {"wrong-dimension", fits_dimension, dimension},
-    {"swapped-ranks", fits_ranks, ranks},
-    {"wrong-order", fits_order, order},
+    {"drop-collective", fits_drop, drop},           {"add-collective", fits_add, add, true},
+    {"move-collective", fits_move, move},           {"wrong-group", fits_group, group},
+    {"wrong-reduction", fits_reduction, reduction}, {"wrong-dimension", fits_dimension, dimension},
+    {"swapped-ranks", fits_ranks, ranks},           {"wrong-order", fits_order, order},
 };
 
 }  // namespace shardproof::mutate

@@ -75,8 +75,12 @@ NodeId slice(Site& s) {
 bool fits_axis(const World&, const ir::Graph& g, NodeId id) {
   const Node& n = g[id];
   switch (n.op) {
-    case Op::Reduce: case Op::ArgReduce: return g[n.in[0]].shape.size() > 1;
-    case Op::Scan: case Op::Iota: case Op::Concat: case Op::Reverse: return n.shape.size() > 1;
+    case Op::Reduce:
+    case Op::ArgReduce: return g[n.in[0]].shape.size() > 1;
+    case Op::Scan:
+    case Op::Iota:
+    case Op::Concat:
+    case Op::Reverse: return n.shape.size() > 1;
     case Op::Broadcast: return !n.a.empty() && n.shape.size() > 1;
     case Op::Contract: return !n.b.empty();
     default: return false;
@@ -109,7 +113,8 @@ NodeId axis(Site& s) {
       s.what = fmt::format("along dimension {} instead of {}", d, was);
       return s.fit(s.b.concat(made.in, d));
     }
-    case Op::Scan: case Op::Iota: {
+    case Op::Scan:
+    case Op::Iota: {
       const int64_t was = made.a[0];
       made.a[0] = s.random.below(rank_of(made));
       if (made.a[0] == was) return kNoNode;
@@ -167,7 +172,8 @@ NodeId transpose(Site& s) {
 // ---- masks
 bool fits_mask(const World&, const ir::Graph& g, NodeId id) {
   const Node& n = g[id];
-  return n.op == Op::Iota || (n.op == Op::Map && n.dtype == ir::DType::Bool && n.fn >= Fn::Eq && n.fn <= Fn::Ge) || (n.op == Op::Map && n.fn == Fn::Select);
+  return n.op == Op::Iota || (n.op == Op::Map && n.dtype == ir::DType::Bool && n.fn >= Fn::Eq && n.fn <= Fn::Ge) ||
+         (n.op == Op::Map && n.fn == Fn::Select);
 }
 NodeId mask(Site& s) {
   Node made = s.copy();
@@ -251,7 +257,7 @@ NodeId rotate(Site& s) {
 }  // namespace
 
 const std::vector<Kind> kPositionKinds = {
-    {"shifted-slice", fits_slice, slice}, {"wrong-axis", fits_axis, axis},    {"transposed", fits_transpose, transpose},
+    {"shifted-slice", fits_slice, slice}, {"wrong-axis", fits_axis, axis},     {"transposed", fits_transpose, transpose},
     {"off-by-one-mask", fits_mask, mask}, {"index-offset", fits_index, index}, {"wrong-direction", fits_direction, direction},
     {"rotated", fits_rotate, rotate},
 };

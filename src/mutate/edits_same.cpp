@@ -47,7 +47,12 @@ NodeId map(Site& s) {
   Node made = s.copy();
   const ir::DType t = made.dtype;
   switch (made.fn) {
-    case Fn::Add: case Fn::Mul: case Fn::Max: case Fn::Min: case Fn::And: case Fn::Or:
+    case Fn::Add:
+    case Fn::Mul:
+    case Fn::Max:
+    case Fn::Min:
+    case Fn::And:
+    case Fn::Or:
       if (made.in.size() < 2) return kNoNode;
       std::reverse(made.in.begin(), made.in.end());
       s.what = "operands in another order";
@@ -67,7 +72,10 @@ NodeId map(Site& s) {
       made.in[0] = s.b.map(Fn::Not, {made.in[0]}, ir::DType::Bool);
       s.what = "condition negated and branches swapped";
       return s.add(std::move(made));
-    case Fn::Lt: case Fn::Le: case Fn::Gt: case Fn::Ge:
+    case Fn::Lt:
+    case Fn::Le:
+    case Fn::Gt:
+    case Fn::Ge:
       std::swap(made.in[0], made.in[1]);
       made.fn = made.fn == Fn::Lt ? Fn::Gt : made.fn == Fn::Gt ? Fn::Lt : made.fn == Fn::Le ? Fn::Ge : Fn::Le;
       s.what = "compared the other way round";
@@ -84,7 +92,8 @@ NodeId halves(Site& s) {
     if (extent < 2) return kNoNode;
     const int64_t at = 1 + s.random.below(extent - 1);
     s.what = fmt::format("in two parts, cut at {} of dimension {}", at, d);
-    const NodeId x = s.b.reduce(made.fn, s.b.slice_dim(made.in[0], d, 0, at), made.a), y = s.b.reduce(made.fn, s.b.slice_dim(made.in[0], d, at, extent), made.a);
+    const NodeId x = s.b.reduce(made.fn, s.b.slice_dim(made.in[0], d, 0, at), made.a),
+                 y = s.b.reduce(made.fn, s.b.slice_dim(made.in[0], d, at, extent), made.a);
     return s.b.map(made.fn, {x, y}, made.dtype);
   }
   if (made.op != Op::Contract || made.b.empty()) return kNoNode;

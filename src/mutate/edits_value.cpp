@@ -88,7 +88,8 @@ NodeId constant(Site& s) {
 bool fits_missing(const World&, const ir::Graph& g, NodeId id) {
   const Node& n = g[id];
   if (n.op != Op::Map || n.in.size() < 2) return false;
-  return n.fn == Fn::Add || n.fn == Fn::Mul || n.fn == Fn::Sub || n.fn == Fn::Div || n.fn == Fn::Max || n.fn == Fn::Min || n.fn == Fn::And || n.fn == Fn::Or;
+  return n.fn == Fn::Add || n.fn == Fn::Mul || n.fn == Fn::Sub || n.fn == Fn::Div || n.fn == Fn::Max || n.fn == Fn::Min ||
+         n.fn == Fn::And || n.fn == Fn::Or;
 }
 NodeId missing(Site& s) {
   const Node& n = s.node();
@@ -149,8 +150,17 @@ bool fits_swap(const World&, const ir::Graph& g, NodeId id) {
   if (n.op == Op::Contract) return alike(g[n.in[0]], g[n.in[1]]) && n.in[0] != n.in[1];
   if (n.op != Op::Map) return false;
   switch (n.fn) {
-    case Fn::Sub: case Fn::Div: case Fn::FloorDiv: case Fn::Rem: case Fn::Mod: case Fn::Pow: case Fn::Atan2:
-    case Fn::Lt: case Fn::Le: case Fn::Gt: case Fn::Ge: return n.in[0] != n.in[1];
+    case Fn::Sub:
+    case Fn::Div:
+    case Fn::FloorDiv:
+    case Fn::Rem:
+    case Fn::Mod:
+    case Fn::Pow:
+    case Fn::Atan2:
+    case Fn::Lt:
+    case Fn::Le:
+    case Fn::Gt:
+    case Fn::Ge: return n.in[0] != n.in[1];
     case Fn::Select: return n.in[1] != n.in[2];
     default: return false;
   }
@@ -158,8 +168,10 @@ bool fits_swap(const World&, const ir::Graph& g, NodeId id) {
 NodeId swap(Site& s) {
   Node made = s.copy();
   const bool select = made.fn == Fn::Select && made.op == Op::Map;
-  if (select) std::swap(made.in[1], made.in[2]);
-  else std::swap(made.in[0], made.in[1]);
+  if (select)
+    std::swap(made.in[1], made.in[2]);
+  else
+    std::swap(made.in[0], made.in[1]);
   s.what = select ? "branches swapped" : "operands swapped";
   return s.add(std::move(made));
 }
@@ -170,9 +182,15 @@ bool fits_function(const World&, const ir::Graph& g, NodeId id) {
   return n.op == Op::Map && n.fn != Fn::Convert && n.fn != Fn::Select && (ir::is_float(n.dtype) || n.fn == Fn::And || n.fn == Fn::Or);
 }
 NodeId function(Site& s) {
-  static const std::vector<std::vector<Fn>> kUnary{{Fn::Tanh, Fn::Logistic, Fn::Erf}, {Fn::Exp, Fn::Exp2, Fn::Expm1}, {Fn::Log, Fn::Log2, Fn::Log1p}, {Fn::Sin, Fn::Cos},
-      {Fn::Sqrt, Fn::Rsqrt, Fn::Cbrt}, {Fn::Floor, Fn::Ceil, Fn::Round, Fn::Trunc}, {Fn::Neg, Fn::Abs}};
-  static const std::vector<std::vector<Fn>> kBinary{{Fn::Add, Fn::Mul}, {Fn::Max, Fn::Min, Fn::Add}, {Fn::Sub, Fn::Add}, {Fn::Div, Fn::Mul}, {Fn::And, Fn::Or}};
+  static const std::vector<std::vector<Fn>> kUnary{{Fn::Tanh, Fn::Logistic, Fn::Erf},
+                                                   {Fn::Exp, Fn::Exp2, Fn::Expm1},
+                                                   {Fn::Log, Fn::Log2, Fn::Log1p},
+                                                   {Fn::Sin, Fn::Cos},
+                                                   {Fn::Sqrt, Fn::Rsqrt, Fn::Cbrt},
+                                                   {Fn::Floor, Fn::Ceil, Fn::Round, Fn::Trunc},
+                                                   {Fn::Neg, Fn::Abs}};
+  static const std::vector<std::vector<Fn>> kBinary{
+      {Fn::Add, Fn::Mul}, {Fn::Max, Fn::Min, Fn::Add}, {Fn::Sub, Fn::Add}, {Fn::Div, Fn::Mul}, {Fn::And, Fn::Or}};
   Node made = s.copy();
   const Fn was = made.fn;
   if (made.in.size() == 1 && alike(s.b.g[made.in[0]], made) && s.random.chance(0.25)) {
@@ -201,9 +219,9 @@ NodeId draw(Site& s) {
 }  // namespace
 
 const std::vector<Kind> kValueKinds = {
-    {"wrong-scale", fits_scale, scale},     {"wrong-constant", fits_constant, constant}, {"missing-term", fits_missing, missing},
-    {"extra-term", fits_extra, extra},      {"stale-value", fits_stale, stale},          {"dropped-value", fits_zeros, zeros},
-    {"swapped-operands", fits_swap, swap},  {"wrong-function", fits_function, function}, {"wrong-draw", fits_draw, draw},
+    {"wrong-scale", fits_scale, scale},    {"wrong-constant", fits_constant, constant}, {"missing-term", fits_missing, missing},
+    {"extra-term", fits_extra, extra},     {"stale-value", fits_stale, stale},          {"dropped-value", fits_zeros, zeros},
+    {"swapped-operands", fits_swap, swap}, {"wrong-function", fits_function, function}, {"wrong-draw", fits_draw, draw},
 };
 
 }  // namespace shardproof::mutate

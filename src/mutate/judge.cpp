@@ -74,7 +74,11 @@ Value with_edges(const Value& v, const Bounds& bounds, int mode, Random random) 
         const int64_t low = static_cast<int64_t>(bounds.low), high = static_cast<int64_t>(std::min(bounds.high, 9e15)) - 1;
         const int64_t which = random.below(bounds.exception ? 5 : 4);
         if (high < low) continue;
-        b.i[k] = which == 0 ? low : which == 1 ? high : which == 2 ? std::min(low + 1, high) : which == 3 ? std::max(high - 1, low) : static_cast<int64_t>(bounds.except);
+        b.i[k] = which == 0   ? low
+                 : which == 1 ? high
+                 : which == 2 ? std::min(low + 1, high)
+                 : which == 3 ? std::max(high - 1, low)
+                              : static_cast<int64_t>(bounds.except);
       } else if (bounds.at_least) {
         b.i[k] = static_cast<int64_t>(bounds.minimum) + (bounds.greater ? 1 : 0);
       } else {

@@ -15,16 +15,16 @@ namespace shardproof::mutate {
 
 struct JudgeOptions {
   uint64_t seed = 1;
-  int seeds = 3;                 // at most so many input sets
+  int seeds = 3;  // at most so many input sets
   double seconds = 4;
-  bool until_different = true;   // the first output that differs ends it
+  bool until_different = true;  // the first output that differs ends it
 };
 
 enum class Answer : uint8_t { Different, Same, Undecided };
 
 struct Judgement {
-  std::vector<size_t> outputs;   // those that are checked, indices into problem.outputs
-  std::vector<Answer> answers;   // parallel
+  std::vector<size_t> outputs;  // those that are checked, indices into problem.outputs
+  std::vector<Answer> answers;  // parallel
   std::vector<std::string> details;
   int evaluations = 0;
   Answer overall() const;

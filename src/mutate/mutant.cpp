@@ -30,6 +30,17 @@ std::vector<bool> live_nodes(const frontend::Program& p) {
   return live;
 }
 
+// Nodes of per-rank regions.
+std::vector<bool> local_nodes(const frontend::Program& p) {
+  std::vector<bool> local(p.graph.nodes.size(), !p.global_shapes);
+  for (NodeId id = 0; id < local.size() && p.global_shapes; ++id) {
+    const ir::Node& n = p.graph[id];
+    local[id] = n.op == Op::GlobalToLocal || n.op == Op::RankId;
+    for (NodeId x : n.in) local[id] = local[id] || (local[x] && n.op != Op::LocalToGlobal);
+  }
+  return local;
+}
+
 // Ways to cut the ranks into groups: along every set of axes. Without a mesh: all ranks.
 void add_groups(const manifest::Manifest& m, World& w) {
   manifest::Mesh mesh;
@@ -62,12 +73,12 @@ Maker::Maker(const manifest::Manifest& m, const link::Programs& base, const std:
   world_.ranks = static_cast<int64_t>(base.ranks.size());
   const frontend::Program& first = *base.ranks[0];
   world_.spmd = first.kind == frontend::Program::Kind::Spmd;
-  world_.global_shapes = first.global_shapes;
   using SpmdKind = manifest::Manifest::SpmdKind;
   world_.replicas = m.spmd == SpmdKind::Replicas || (m.spmd == SpmdKind::FromModule && first.num_replicas > 1);
   if (m.spmd == SpmdKind::FromModule && first.num_replicas <= 1 && first.num_partitions <= 1)
     for (const ir::Node& n : first.graph.nodes)
-      world_.replicas |= (n.op == Op::RankId && n.a[0] == 1) || (n.group && (n.group->kind == ir::GroupRef::Kind::Replicas || n.group->kind == ir::GroupRef::Kind::CrossReplica));
+      world_.replicas |= (n.op == Op::RankId && n.a[0] == 1) ||
+                         (n.group && (n.group->kind == ir::GroupRef::Kind::Replicas || n.group->kind == ir::GroupRef::Kind::CrossReplica));
   add_groups(m, world_);
   for (const manifest::Manifest::Group& g : m.groups) world_.named.emplace_back(g.name, g.ranks);
 
@@ -82,15 +93,17 @@ Maker::Maker(const manifest::Manifest& m, const link::Programs& base, const std:
     const std::vector<bool> live = live_nodes(*p);
     s.of_kind.resize(possible.size());
     s.name.resize(g.nodes.size());
+    s.local = local_nodes(*p);
     std::map<std::string, int> count;
     for (NodeId id = 0; id < g.nodes.size(); ++id) {
       if (g[id].op == Op::LocalToGlobal || !live[id]) continue;
-      const std::string name = fmt::format("{}({}) {} {}", ir::name(g[id].op), g[id].op == Op::Map ? ir::name(g[id].fn) : "", g[id].label, g[id].name);
+      const std::string name =
+          fmt::format("{}({}) {} {}", ir::name(g[id].op), g[id].op == Op::Map ? ir::name(g[id].fn) : "", g[id].label, g[id].name);
       const int k = count[name]++;
       s.name[id] = k ? fmt::format("{} #{}", name, k) : name;
       s.by_name.emplace(s.name[id], id);
       for (size_t q = 0; q < possible.size(); ++q)
-        if (g[id].dtype != ir::DType::Invalid && possible[q]->fits(world_, g, id)) s.of_kind[q].push_back(id);
+        if ((s.local[id] || !possible[q]->per_rank) && possible[q]->fits(world_, g, id)) s.of_kind[q].push_back(id);
     }
   }
   // Only kinds for which there is a site.
@@ -131,7 +144,8 @@ Maker::ProgramPtr Maker::apply(const Kind& kind, const ProgramPtr& program, Node
         if (is_collective(p.graph[id].op)) return nullptr;  // all take part or none
       if (old[site].op == Op::RankId || old[site].op == Op::GlobalToLocal || !old[site].tuple.empty()) return nullptr;
       const NodeId original = s.add(s.copy());
-      const NodeId here = b.compare(ir::Fn::Eq, b.rank_id(world_.replicas, ir::DType::I32), b.constant(ir::Literal::integer(only_rank, ir::DType::I32), ir::DType::I32));
+      const NodeId here = b.compare(ir::Fn::Eq, b.rank_id(world_.replicas, ir::DType::I32),
+                                    b.constant(ir::Literal::integer(only_rank, ir::DType::I32), ir::DType::I32));
       value = b.select(old[site].shape.empty() ? here : b.broadcast(here, old[site].shape, {}), value, original);
     }
   } catch (const InternalError&) {
@@ -182,11 +196,12 @@ std::optional<Mutant> Maker::make(uint64_t seed, int64_t draw) const {
   Random random(Random(seed ^ 0x5deece66d).next() + static_cast<uint64_t>(draw) * 0x2545f4914f6cdd1du);
   const size_t k = static_cast<size_t>(random.below(static_cast<int64_t>(kinds_.size())));
   const size_t rank = static_cast<size_t>(random.below(world_.ranks));
-  const bool alone = world_.ranks > 1 && !world_.global_shapes && random.chance(0.3);
+  bool alone = world_.ranks > 1 && random.chance(0.3);
   const ProgramPtr& program = base_.ranks[rank];
   const Sites& sites = sites_.at(program.get());
   if (sites.of_kind[k].empty()) return std::nullopt;
   const NodeId site = random.of(sites.of_kind[k]);
+  alone = alone && sites.local[site];
 
   Mutant m;
   m.kind = kinds_[k];

@@ -22,8 +22,8 @@ namespace shardproof::mutate {
 struct Mutant {
   const Kind* kind = nullptr;
   int64_t draw = 0;
-  int rank = -1;               // the only rank that makes it; -1: all
-  std::string what;            // in words: rank, operator, edit
+  int rank = -1;     // the only rank that makes it; -1: all
+  std::string what;  // in words: rank, operator, edit
   link::Programs programs;
 };
 
@@ -36,10 +36,11 @@ class Maker {
 
  private:
   using ProgramPtr = std::shared_ptr<const frontend::Program>;
-  struct Sites {               // of one program
+  struct Sites {  // of one program
     std::vector<std::vector<ir::NodeId>> of_kind;
-    std::map<std::string, ir::NodeId> by_name;      // operator, label and count -> node
-    std::vector<std::string> name;                  // of every node
+    std::map<std::string, ir::NodeId> by_name;  // operator, label and count -> node
+    std::vector<std::string> name;              // of every node
+    std::vector<bool> local;                    // of every node: a rank's own value, in a program that also has global ones
   };
   ProgramPtr apply(const Kind& kind, const ProgramPtr& program, ir::NodeId site, Random random, int only_rank, std::string& what) const;
   const link::Programs& base_;

@@ -2,9 +2,9 @@
 // Hunts for wrong proofs: makes wrong variants of the distributed program (mutants), as people make them, and looks whether any is proved.
 //
 // How: a draw number and the seed choose a kind of mistake, one rank or all, and an operator of the lowered programs, so every format is
-// covered (edits.h). The mutant is linked once and judged three times: by the prover alone, by the default command (prover, then falsifier),
-// and apart from both by an evaluation on inputs of its own (judge.h). A mutant of which an output is proved and evaluates differently is a
-// wrong proof.
+// covered (edits.h). The mutant is linked once and judged three times: by the prover alone, by the default command (prover, then
+// falsifier), and apart from both by an evaluation on inputs of its own (judge.h). A mutant of which an output is proved and evaluates
+// differently is a wrong proof.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,15 @@ namespace shardproof::mutate {
 struct Options {
   int64_t n = 100;
   uint64_t seed = 1;
-  double time_limit = 0;         // seconds for all mutants; 0: none
-  double mutant_limit = 4;       // seconds for the default command on one mutant, and again for the evaluation
-  std::string keep;              // folder for what reproduces wrong proofs; "": nothing is written
-  int64_t only = -1;             // this draw alone
-  std::vector<std::string> only_kinds;   // these kinds alone; empty: all
-  std::string dump;              // JSON lines of linked mutants and verdicts, for another evaluator (tests/mutants); "": none
-  int64_t dump_elements = 40000;  // mutants whose tensors have more elements in all are not dumped
-  int seeds = 100;               // evaluations of what was proved, as far as the time allows
+  double time_limit = 0;                // seconds for all mutants; 0: none
+  double mutant_limit = 4;              // seconds for the default command on one mutant, and again for the evaluation
+  std::string keep;                     // folder for what reproduces wrong proofs; "": nothing is written
+  int64_t only = -1;                    // this draw alone
+  bool only_name = false;               // and only say what it is (if the prover ends the process, say)
+  std::vector<std::string> only_kinds;  // these kinds alone; empty: all
+  std::string dump;                     // JSON lines of linked mutants and verdicts, for another evaluator (tests/mutants); "": none
+  int64_t dump_elements = 40000;        // mutants whose tensors have more elements in all are not dumped
+  int seeds = 100;                      // evaluations of what was proved, as far as the time allows
 };
 
 struct Count {
@@ -39,24 +40,25 @@ struct Count {
 
 // A mutant that a person should look at.
 struct Finding {
-  std::string trouble;           // "wrong proof", "internal error", "wrong refutation"
+  std::string trouble;  // "wrong proof", "internal error", "wrong refutation"
   std::string kind;
   int64_t draw = 0;
-  std::string what;              // rank, operator and edit in words
-  std::string detail;            // output, values
+  std::string what;    // rank, operator and edit in words
+  std::string detail;  // output, values
 };
 
 struct Summary {
   Options options;
   std::string manifest;
-  int64_t n = 0;                 // mutants judged
+  int64_t n = 0;  // mutants judged
   Count total;
-  std::vector<std::pair<std::string, Count>> kinds;   // in the order of the table of kinds
+  std::vector<std::pair<std::string, Count>> kinds;  // in the order of the table of kinds
   std::vector<Finding> findings;
-  std::string base;              // the verdict on the unchanged programs
-  std::vector<std::string> unknown, unproved;   // some of the different ones not refuted, of the same ones not proved
+  std::string only;                            // the mutant of Options::only, in words
+  std::string base;                            // the verdict on the unchanged programs
+  std::vector<std::string> unknown, unproved;  // some of the different ones not refuted, of the same ones not proved
   double seconds = 0;
-  std::string ended;             // why fewer than asked were made; "" if not
+  std::string ended;  // why fewer than asked were made; "" if not
 };
 
 Result<Summary> run(const manifest::Manifest& manifest, const Options& options);

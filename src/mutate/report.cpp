@@ -24,8 +24,8 @@ ordered_json counts(const Count& c) {
 }
 
 std::string line(const std::string& name, const Count& c) {
-  return fmt::format("{:<18} {:>9} {:>8} {:>8} {:>12}   {:>6} {:>8}   {:>9} {:>8}\n", name, c.different, c.refuted, c.unknown, c.wrong_proved, c.same,
-                     c.proved_same, c.undecided, c.invalid);
+  return fmt::format("{:<18} {:>9} {:>8} {:>8} {:>12}   {:>6} {:>8}   {:>9} {:>8}\n", name, c.different, c.refuted, c.unknown,
+                     c.wrong_proved, c.same, c.proved_same, c.undecided, c.invalid);
 }
 
 }  // namespace
@@ -55,10 +55,11 @@ std::string to_json(const Summary& s) {
 }
 
 std::string to_text(const Summary& s) {
-  std::string out = fmt::format("{} mutants of {} (itself {}), seed {}, in {:.1f} s{}\n\n", s.n, s.manifest, s.base, s.options.seed, s.seconds,
-                                s.ended.empty() ? "" : "; ended by: " + s.ended);
-  out += fmt::format("{:<18} {:>9} {:>8} {:>8} {:>12}   {:>6} {:>8}   {:>9} {:>8}\n", "kind", "different", "refuted", "unknown", "wrong proved", "same",
-                     "proved", "undecided", "invalid");
+  std::string out = fmt::format("{} mutants of {} (itself {}), seed {}, in {:.1f} s{}\n\n", s.n, s.manifest, s.base, s.options.seed,
+                                s.seconds, s.ended.empty() ? "" : "; ended by: " + s.ended);
+  if (s.options.only >= 0) out += fmt::format("draw {}: {}\n\n", s.options.only, s.only.empty() ? "gives no mutant" : s.only);
+  out += fmt::format("{:<18} {:>9} {:>8} {:>8} {:>12}   {:>6} {:>8}   {:>9} {:>8}\n", "kind", "different", "refuted", "unknown",
+                     "wrong proved", "same", "proved", "undecided", "invalid");
   for (const auto& [name, count] : s.kinds) out += line(name, count);
   out += line("all", s.total);
   const auto list = [&](const char* title, const std::vector<std::string>& lines) {
@@ -68,8 +69,7 @@ std::string to_text(const Summary& s) {
   };
   list("Different, but left UNKNOWN:", s.unknown);
   list("The same, but not proved:", s.unproved);
-  for (const Finding& f : s.findings)
-    out += fmt::format("\n{}: draw {}, {}\n  {}\n  {}\n", f.trouble, f.draw, f.kind, f.what, f.detail);
+  for (const Finding& f : s.findings) out += fmt::format("\n{}: draw {}, {}\n  {}\n  {}\n", f.trouble, f.draw, f.kind, f.what, f.detail);
   out += s.total.wrong_proved ? fmt::format("\n{} WRONG PROOFS\n", s.total.wrong_proved) : "\nNo mutant that differs was proved.\n";
   return out;
 }

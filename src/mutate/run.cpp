@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using report::Status;
 
-constexpr int64_t kFruitless = 2000;   // draws in a row without a new mutant: there are no more
+constexpr int64_t kFruitless = 2000;  // draws in a row without a new mutant: there are no more
 constexpr size_t kExamples = 20;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -46,7 +46,9 @@ class Run {
     for (const Kind& k : kinds()) out_.kinds.emplace_back(k.name, Count{});
     if (maker.empty()) out_.ended = "the distributed program has no place for such a mistake";
     if (options_.only >= 0) {
-      if (std::optional<Mutant> mutant = maker.make(options_.seed, options_.only)) try_mutant(*mutant);
+      std::optional<Mutant> mutant = maker.make(options_.seed, options_.only);
+      if (mutant) out_.only = fmt::format("{}, {}", mutant->kind->name, mutant->what);
+      if (mutant && !options_.only_name) try_mutant(*mutant);
     } else if (!maker.empty()) {
       int64_t fruitless = 0;
       for (int64_t draw = 0; out_.n < options_.n; ++draw) {
@@ -63,7 +65,8 @@ class Run {
         fruitless = fresh ? 0 : fruitless + 1;
       }
     }
-    std::erase_if(out_.kinds, [](const auto& k) { return k.second.different + k.second.same + k.second.undecided + k.second.invalid == 0; });
+    std::erase_if(out_.kinds,
+                  [](const auto& k) { return k.second.different + k.second.same + k.second.undecided + k.second.invalid == 0; });
     out_.seconds = seconds_since(start_);
     return std::move(out_);
   }
@@ -99,13 +102,16 @@ class Run {
       return false;
     }
     const report::CheckResult checked = check(problem);
-    if (checked.verdict == report::Verdict::Unknown && checked.reason == "internal") report_finding("internal error", mutant, checked.detail, problem.get());
+    if (checked.verdict == report::Verdict::Unknown && checked.reason == "internal")
+      report_finding("internal error", mutant, checked.detail, problem.get());
 
     // What the prover alone says of each output, and what the evaluation says.
     std::vector<size_t> proved, others;
     for (size_t k = 0; k < checked.outputs.size(); ++k) {
-      if (checked.outputs[k].status == Status::Proved) proved.push_back(k);
-      else if (checked.outputs[k].status != Status::Unchecked) others.push_back(k);
+      if (checked.outputs[k].status == Status::Proved)
+        proved.push_back(k);
+      else if (checked.outputs[k].status != Status::Unchecked)
+        others.push_back(k);
     }
     JudgeOptions judging;
     judging.seed = options_.seed * 31 + static_cast<uint64_t>(mutant.draw);
@@ -120,30 +126,32 @@ class Run {
         if (again.answers[i] != Answer::Different) continue;
         wrong = true;
         const size_t k = again.outputs[i];
-        report_finding("wrong proof", mutant, fmt::format("output {} proved to be {}, but {}", checked.outputs[k].name, checked.outputs[k].relation.value_or("?"), again.details[i]), problem.get());
+        report_finding("wrong proof", mutant,
+                       fmt::format("output {} proved to be {}, but {}", checked.outputs[k].name, checked.outputs[k].relation.value_or("?"),
+                                   again.details[i]),
+                       problem.get());
       }
     }
     if (!others.empty()) {
-      judging.seeds = 4;
       judging.until_different = true;
+      judging.seeds = 4;
       apart = judge(*problem, others, judging);
+      if (!wrong && apart.overall() == Answer::Same) {  // look longer before saying so
+        judging.seeds = 30;
+        apart = judge(*problem, others, judging);
+      }
     }
     const auto one_of = [](const Judgement& j, Answer a) { return !j.outputs.empty() && j.overall() == a; };
     const bool different = wrong || one_of(apart, Answer::Different);
     const bool undecided = !different && (one_of(apart, Answer::Undecided) || one_of(again, Answer::Undecided));
     const bool refuted = checked.verdict == report::Verdict::Refuted, proved_all = checked.verdict == report::Verdict::Proved;
-    if (refuted && !different && !undecided) {
-      // The evaluation agrees on its inputs: look longer before saying that the default command is wrong.
-      judging.seeds = 30;
-      apart = judge(*problem, others, judging);
-    }
-    const bool really_different = different || one_of(apart, Answer::Different);
-    const auto bump = [&](int64_t Count::* field) { ++(kind.*field), ++(out_.total.*field); };
+    const auto bump = [&](int64_t Count::*field) { ++(kind.*field), ++(out_.total.*field); };
     ++out_.n;
     if (wrong) bump(&Count::wrong_proved);
-    if (really_different) {
+    if (different) {
       bump(&Count::different);
-      if (refuted) bump(&Count::refuted);
+      if (refuted)
+        bump(&Count::refuted);
       else if (!proved_all) {
         bump(&Count::unknown);
         example(out_.unknown, mutant, checked);
@@ -152,8 +160,10 @@ class Run {
       bump(&Count::undecided);
     } else {
       bump(&Count::same);
-      if (proved_all) bump(&Count::proved_same);
-      else if (!refuted) example(out_.unproved, mutant, checked);
+      if (proved_all)
+        bump(&Count::proved_same);
+      else if (!refuted)
+        example(out_.unproved, mutant, checked);
       if (refuted) {
         std::string detail;
         for (const report::OutputReport& r : checked.outputs)
@@ -196,8 +206,8 @@ class Run {
       std::filesystem::create_directories(options_.keep, ignored);
       const std::string stem = fmt::format("{}/seed{}-draw{}", options_.keep, options_.seed, mutant.draw);
       std::ofstream text(stem + ".txt");
-      text << fmt::format("{}\nmanifest: {}\nagain: shardproof mutate MANIFEST --seed {} --only {}\nkind: {}\nedit: {}\n{}\n\n", f.trouble, m_.path,
-                          options_.seed, f.draw, f.kind, f.what, f.detail);
+      text << fmt::format("{}\nmanifest: {}\nagain: shardproof mutate MANIFEST --seed {} --only {}\nkind: {}\nedit: {}\n{}\n\n", f.trouble,
+                          m_.path, options_.seed, f.draw, f.kind, f.what, f.detail);
       text << dump_text(*problem);
       if (total_elements(*problem) <= static_cast<double>(options_.dump_elements)) {
         std::ofstream json(stem + ".json");
