@@ -18,8 +18,9 @@ struct Prover::Impl {
   Evaluator eval;
   std::string reason, detail;
   bool started = false;
+  size_t linked = 0;
 
-  Impl(const link::Problem& p, Limits l) : problem(p), limits(l), eval(p, l) { allow(l.seconds); }
+  Impl(const link::Problem& p, Limits l) : problem(p), limits(l), eval(p, l), linked(p.graph.nodes.size()) { allow(l.seconds); }
   void allow(double seconds) {
     eval.deadline = seconds > 0 ? std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count() + seconds : 0;
   }
@@ -49,6 +50,8 @@ struct Prover::Impl {
 Prover::Prover(const link::Problem& problem, Limits limits) : impl_(std::make_unique<Impl>(problem, limits)) {}
 Prover::~Prover() = default;
 void Prover::allow(double seconds) { impl_->allow(seconds); }
+Evaluator& Prover::evaluator() { return impl_->eval; }
+size_t Prover::linked() const { return impl_->linked; }
 
 Prover::Answer Prover::equal(ir::NodeId x, ir::NodeId y) {
   Impl& m = *impl_;
@@ -61,6 +64,7 @@ Prover::Answer Prover::equal(ir::NodeId x, ir::NodeId y) {
       for (const link::Output& o : m.problem.outputs) {
         if (o.sequential != ir::kNoNode && o.checked) m.eval.value(o.sequential);
       }
+      m.eval.algebra.structure_known = true;
     }
     const Value a = m.eval.value(x);
     const Value b = m.eval.value(y);

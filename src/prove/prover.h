@@ -16,6 +16,8 @@ struct Limits {
   uint64_t bytes = 0;        // 0: none
 };
 
+class Evaluator;
+
 class Prover {
  public:
   explicit Prover(const link::Problem& problem, Limits limits = {});
@@ -39,6 +41,9 @@ class Prover {
   const std::string& reason() const;
   const std::string& detail() const;
   std::vector<std::string> assumptions() const;   // used by the proofs so far, each once
+  // What was computed, for certificates; and how many nodes the graph had when the prover was made (goals come behind).
+  Evaluator& evaluator();
+  size_t linked() const;
   struct Stats { uint64_t local_problems = 0, distinct_local_problems = 0, lemma_applications = 0; };
   Stats stats() const;
 

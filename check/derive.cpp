@@ -1,0 +1,429 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// What the definition of a term says of its values: sign, integer range, definedness. This is all that restricts the random functions of
+// terms.cpp; nothing here is read from flags in the certificate. Also the reading of literals.
+#include <algorithm>
+#include <cmath>
+
+#include "check/terms.h"
+
+namespace shardproof::check {
+
+using ir::DType;
+using ir::Fn;
+
+namespace {
+
+using Range = std::pair<__int128, __int128>;
+constexpr __int128 kMost = static_cast<__int128>(kPosInf);
+
+int64_t clip(__int128 v) { return v <= -kMost ? kNegInf : v >= kMost ? kPosInf : static_cast<int64_t>(v); }
+
+// Range of an affine row where variable k runs over [low, low + ext); unbounded variables make it unbounded.
+Range row_range(const int64_t* row, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) {
+  Range r{row[ext.size()], row[ext.size()]};
+  for (size_t k = 0; k < ext.size(); ++k) {
+    if (row[k] == 0) continue;
+    if (ext[k] == kUnbounded) return {-kMost, kMost};
+    const __int128 a = static_cast<__int128>(row[k]) * low[k], b = static_cast<__int128>(row[k]) * (low[k] + ext[k] - 1);
+    r.first += std::min(a, b);
+    r.second += std::max(a, b);
+  }
+  return r;
+}
+
+Range times(Range a, Range b) {
+  const __int128 cap = static_cast<__int128>(1) << 62;
+  auto fit = [&](__int128 v) { return std::clamp(v, -cap, cap); };
+  const __int128 p[4] = {fit(a.first) * fit(b.first), fit(a.first) * fit(b.second), fit(a.second) * fit(b.first), fit(a.second) * fit(b.second)};
+  return {std::max(*std::min_element(p, p + 4), -cap), std::min(*std::max_element(p, p + 4), cap)};
+}
+
+int mantissa_bits(DType t) { return t == DType::F32 ? 24 : t == DType::BF16 ? 8 : t == DType::F16 ? 11 : 53; }
+
+void type_range(DType t, Derived& d) {
+  d.integer = true;
+  const int bits = ir::int_bits(t);
+  if (bits < 62) {
+    d.lo = ir::is_signed_int(t) ? -(int64_t{1} << (bits - 1)) : 0;
+    d.hi = ir::is_signed_int(t) ? (int64_t{1} << (bits - 1)) - 1 : (int64_t{1} << bits) - 1;
+  } else if (!ir::is_signed_int(t)) {
+    d.lo = 0;
+  }
+  d.nonneg = d.lo >= 0;
+}
+
+}  // namespace
+
+Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const {
+  Derived out;
+  out.finite = true;
+  out.nonneg = true;
+  out.nonzero = t.num != 0;
+  out.integer = t.den == 1;
+  bool minus = t.num < 0;
+  Range range{1, 1};
+  const size_t w = ext.size() + 1;
+  for (const Factor& f : t.f) {
+    const TermNode& n = c_.terms[f.node];
+    Derived d = derived_[f.node];
+    if (n.kind == TermKind::Iota) {
+      const Range r = row_range(f.map.data(), ext, low);
+      d.lo = clip(r.first), d.hi = clip(r.second);
+      d.nonneg = r.first >= 0;
+      d.nonzero = r.first > 0 || r.second < 0;
+    } else {
+      for (size_t k = 0; k < n.dims.size(); ++k) {
+        if (n.dims[k] == kUnbounded) continue;
+        const Range r = row_range(f.map.data() + k * w, ext, low);
+        if (r.first < 0 || r.second >= n.dims[k]) d.finite = false;
+      }
+    }
+    const bool whole = f.den == 1, even = whole && f.num % 2 == 0;
+    const bool nonpos = d.integer && d.hi <= 0 && whole && !even;
+    if (nonpos) minus = !minus;
+    out.finite &= d.finite && (f.num > 0 || d.nonzero) && (whole || d.nonneg);
+    out.nonneg &= nonpos || d.nonneg || even || !whole;
+    out.nonzero &= d.nonzero;
+    out.integer &= d.integer && whole && f.num > 0;
+    if (out.integer) {
+      Range r{d.lo, d.hi};
+      if (even && f.num == 2) {
+        const __int128 m = std::max(r.first < 0 ? -r.first : r.first, r.second < 0 ? -r.second : r.second);
+        const __int128 l = r.first <= 0 && r.second >= 0 ? 0 : std::min(r.first < 0 ? -r.first : r.first, r.second < 0 ? -r.second : r.second);
+        r = times({l, m}, {l, m});
+        range = times(range, r);
+      } else {
+        for (int64_t k = 0; k < std::min<int64_t>(f.num, 8); ++k) range = times(range, r);
+        if (f.num > 8) range = {-kMost, kMost};
+      }
+    }
+  }
+  if (minus) out.nonneg = t.num == 0 || false;
+  if (out.integer) {
+    range = times(range, {t.num, t.num});
+    out.lo = clip(range.first), out.hi = clip(range.second);
+  }
+  return out;
+}
+
+Derived Terms::derive(const Poly& p, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const {
+  Derived out;
+  out.finite = out.nonneg = out.integer = true;
+  bool positive = false;
+  __int128 lo = 0, hi = 0;
+  for (const Product& t : p) {
+    const Derived d = derive(t, ext, low);
+    out.finite &= d.finite;
+    out.nonneg &= d.nonneg;
+    out.integer &= d.integer;
+    positive |= d.nonneg && d.nonzero;
+    lo = lo <= -kMost || d.lo <= kNegInf ? -kMost : lo + d.lo;
+    hi = hi >= kMost || d.hi >= kPosInf ? kMost : hi + d.hi;
+    if (p.size() == 1) out.nonzero = d.nonzero;
+  }
+  if (p.size() != 1) out.nonzero = out.nonneg && positive;
+  if (out.integer) {
+    out.lo = clip(lo), out.hi = clip(hi);
+    out.nonneg |= out.lo >= 0;
+    out.nonzero |= out.lo > 0 || out.hi < 0;
+  }
+  return out;
+}
+
+Derived Terms::derive_base(const TermNode& n) const {
+  Derived d;
+  const ir::Node& g = problem_.graph[n.origin];
+  if (g.dtype == DType::Bool) {
+    d.integer = d.nonneg = true;
+    d.lo = 0, d.hi = 1;
+  } else if (ir::is_int(g.dtype)) {
+    type_range(g.dtype, d);
+  }
+  switch (g.op) {
+    case ir::Op::Input: {
+      d.finite = true;   // inputs are numbers: an assumption
+      for (const link::Fact& f : problem_.facts) {
+        if (f.input != n.origin) continue;
+        using K = manifest::Fact::Kind;
+        double low = -INFINITY, high = INFINITY;
+        bool open_low = false;
+        if (f.fact.kind == K::Range) {
+          low = f.fact.low, high = f.fact.high;
+          if (f.fact.has_exception) low = std::min(low, f.fact.exception), high = std::max(high, f.fact.exception + 1);
+          // Between the exception and the range nothing occurs; taking it in only asks for more.
+        } else if (f.fact.kind == K::AtLeast) {
+          low = f.fact.value;
+        } else if (f.fact.kind == K::GreaterThan) {
+          low = f.fact.value, open_low = true;
+        } else {
+          continue;
+        }
+        if (d.integer) {
+          if (low > -1e18) d.lo = std::max(d.lo, static_cast<int64_t>(open_low ? std::floor(low) + 1 : std::ceil(low)));
+          if (high < 1e18) d.hi = std::min(d.hi, static_cast<int64_t>(std::ceil(high)) - 1);
+        }
+        if (low >= 0) d.nonneg = true;
+        if (low > 0 || (low >= 0 && open_low)) d.nonzero = true;
+      }
+      break;
+    }
+    case ir::Op::Random:
+      d.finite = true;
+      if (g.name == "bernoulli") d.integer = d.nonneg = true, d.lo = 0, d.hi = 1;
+      break;
+    case ir::Op::Dense:
+      d.finite = d.nonneg = d.nonzero = true;
+      if (d.integer) d.lo = kPosInf, d.hi = kNegInf;
+      for (const ir::Literal& l : *g.dense) {
+        const Number v = literal_value(l, g.dtype);
+        d.finite &= std::isfinite(v.v);
+        d.nonneg &= v.v >= 0;
+        d.nonzero &= v.v != 0;
+        if (d.integer && std::isfinite(v.v) && std::fabs(v.v) < 0x1p60L) d.lo = std::min(d.lo, static_cast<int64_t>(v.v)), d.hi = std::max(d.hi, static_cast<int64_t>(v.v));
+        if (d.integer && !(std::fabs(v.v) < 0x1p60L)) d.lo = kNegInf, d.hi = kPosInf, d.nonneg = false;
+      }
+      break;
+    default: break;   // unspecified memory, results of operators that nobody reads: anything of the type
+  }
+  if (d.integer) {
+    d.nonneg |= d.lo >= 0;
+    d.nonzero |= d.lo > 0 || d.hi < 0;
+  }
+  return d;
+}
+
+Derived Terms::derive_node(const TermNode& n) const {
+  Derived k;
+  auto arg = [&](size_t a) {
+    std::vector<int64_t> ext = n.dims, low;
+    if (n.kind == TermKind::Whole) ext.resize(n.dims.size() - n.results);
+    low.assign(ext.size(), 0);
+    for (size_t b = 0; b < n.box.size(); b += 2) low.push_back(n.box[b]), ext.push_back(std::max<int64_t>(n.box[b + 1] - n.box[b], 1));
+    if (!n.inner.empty()) {
+      for (int64_t e : n.inner[a]) low.push_back(0), ext.push_back(e);
+    }
+    return derive(n.args[a], ext, low);
+  };
+  switch (n.kind) {
+    case TermKind::Base: return derive_base(n);
+    case TermKind::Iota:
+      k.finite = k.integer = true;
+      return k;
+    case TermKind::Inf:
+      k.nonneg = k.nonzero = true;
+      return k;
+    case TermKind::Lit: {
+      const Number v = literal_term(n);
+      k.finite = std::isfinite(v.v);
+      k.nonneg = v.v >= 0;
+      k.nonzero = v.v != 0;
+      return k;
+    }
+    case TermKind::Sum: return arg(0);
+    case TermKind::Bracket:
+      k.finite = arg(0).finite;
+      k.nonneg = k.integer = true;
+      k.lo = 0, k.hi = 1;
+      return k;
+    case TermKind::Take: {
+      k = arg(0);
+      for (size_t a = 1; a < n.args.size(); ++a) {
+        const Derived i = arg(a);
+        k.finite &= i.finite && i.integer && i.lo >= 0 && i.hi < n.inner[0][a - 1];
+      }
+      return k;
+    }
+    case TermKind::Grid: {
+      bool first = true;
+      for (const Cell& c : n.cells) {
+        const Derived d = derive(c.poly, c.ext, std::vector<int64_t>(c.ext.size(), 0));
+        if (first) {
+          k = d;
+        } else {
+          k.nonneg &= d.nonneg, k.nonzero &= d.nonzero, k.integer &= d.integer;
+          k.lo = std::min(k.lo, d.lo), k.hi = std::max(k.hi, d.hi);
+        }
+        first = false;
+      }
+      k.finite = false;   // whether the cells cover everything is not looked at
+      return k;
+    }
+    case TermKind::Red: {
+      const Derived a = arg(0);
+      __int128 volume = 1;
+      for (size_t b = 0; b < n.box.size(); b += 2) volume = std::min(volume * (n.box[b + 1] - n.box[b]), kMost);
+      k = a;
+      if (n.fn == Fn::Add) {
+        k.nonzero = a.nonneg && a.nonzero && volume > 0;
+        k.lo = a.lo <= kNegInf ? kNegInf : clip(times({a.lo, a.lo}, {volume, volume}).first);
+        k.hi = a.hi >= kPosInf ? kPosInf : clip(times({a.hi, a.hi}, {volume, volume}).first);
+        if (volume == 0) k.lo = std::min<int64_t>(k.lo, 0), k.hi = std::max<int64_t>(k.hi, 0);
+        return k;
+      }
+      if (n.fn == Fn::Mul) {
+        k.lo = kNegInf, k.hi = kPosInf;
+        return k;
+      }
+      if (volume == 0) return Derived{};
+      return k;
+    }
+    case TermKind::Whole:
+      if (n.dtype == DType::Bool) {
+        k.integer = k.nonneg = true;
+        k.lo = 0, k.hi = 1;
+      } else if (ir::is_int(n.dtype)) {
+        type_range(n.dtype, k);
+      }
+      if ((n.name == "argmax" || n.name == "argmin") && n.inner.size() == 1 && n.inner[0].size() == 1) {
+        k.integer = k.nonneg = true;
+        k.finite = arg(0).finite;
+        k.lo = 0, k.hi = n.inner[0][0] - 1;
+      } else if (n.name.starts_with("sort:") && !n.args.empty()) {
+        // A permutation: element 0 of the results comes from argument 0 and so on (the writer names the result last).
+        const size_t which = static_cast<size_t>(n.name.back() - '0');
+        bool keys = true;
+        for (size_t a = 0; a < n.args.size(); ++a) keys &= arg(a).finite;
+        if (which < n.args.size()) {
+          k = arg(which);
+          k.finite &= keys;
+        }
+      }
+      return k;
+    case TermKind::Fn: break;
+  }
+  const Derived a = arg(0);
+  auto all = [&](bool Derived::* field) {
+    bool v = true;
+    for (size_t i = 0; i < n.args.size(); ++i) v &= arg(i).*field;
+    return v;
+  };
+  switch (n.fn) {
+    case Fn::Exp: case Fn::Exp2:
+      k.nonneg = true;
+      k.finite = k.nonzero = a.finite;
+      return k;
+    case Fn::Log: k.finite = a.finite && a.nonneg && a.nonzero; return k;
+    case Fn::Logistic:
+      k.finite = k.nonzero = a.finite;
+      k.nonneg = true;
+      return k;
+    case Fn::Cosh:
+      k.finite = a.finite;
+      k.nonneg = k.nonzero = true;
+      return k;
+    case Fn::Tanh: case Fn::Erf: case Fn::Atan: case Fn::Asinh: case Fn::Sinh: case Fn::Cbrt:
+      k.finite = a.finite;
+      k.nonneg = a.nonneg;
+      k.nonzero = a.nonzero;
+      return k;
+    case Fn::Sin: case Fn::Cos: case Fn::Erfc: k.finite = a.finite; return k;
+    case Fn::Floor: case Fn::Ceil: case Fn::Round: case Fn::RoundAway: case Fn::Trunc: case Fn::Sign:
+      k.finite = a.finite;
+      k.integer = a.finite;
+      k.nonneg = a.nonneg;
+      if (n.fn == Fn::Sign) k.integer = true, k.lo = k.nonneg ? 0 : -1, k.hi = 1, k.nonzero = a.nonzero;
+      return k;
+    case Fn::Pow: {
+      const Derived b = arg(1);
+      if (a.finite && a.nonneg && a.nonzero) k.finite = b.finite, k.nonneg = true, k.nonzero = b.finite;
+      return k;
+    }
+    case Fn::Abs:
+      k = a;
+      k.nonneg = true;
+      k.lo = 0;
+      k.hi = a.lo <= kNegInf || a.hi >= kPosInf ? kPosInf : std::max(std::abs(a.lo), std::abs(a.hi));
+      return k;
+    case Fn::Max: case Fn::Min: {
+      k = a;
+      for (size_t i = 1; i < n.args.size(); ++i) {
+        const Derived b = arg(i);
+        k.finite &= b.finite, k.integer &= b.integer;
+        if (n.fn == Fn::Max) {
+          k.nonzero = (k.nonneg && k.nonzero) || (b.nonneg && b.nonzero);
+          k.nonneg |= b.nonneg;
+          k.lo = std::max(k.lo, b.lo), k.hi = std::max(k.hi, b.hi);
+        } else {
+          k.nonzero &= b.nonzero, k.nonneg &= b.nonneg;
+          k.lo = std::min(k.lo, b.lo), k.hi = std::min(k.hi, b.hi);
+        }
+      }
+      return k;
+    }
+    case Fn::Select: {
+      const Derived x = arg(1), y = arg(2);
+      k.finite = a.finite && x.finite && y.finite;
+      k.nonneg = x.nonneg && y.nonneg;
+      k.nonzero = x.nonzero && y.nonzero;
+      k.integer = x.integer && y.integer;
+      k.lo = std::min(x.lo, y.lo), k.hi = std::max(x.hi, y.hi);
+      return k;
+    }
+    case Fn::Eq: case Fn::Ne: case Fn::Lt: case Fn::Le: case Fn::Gt: case Fn::Ge:
+      k.finite = all(&Derived::finite);
+      k.nonneg = k.integer = true;
+      k.lo = 0, k.hi = 1;
+      return k;
+    case Fn::IsFinite: case Fn::IsNan: case Fn::IsInf:
+      k.finite = k.nonneg = k.integer = true;
+      k.lo = 0, k.hi = 1;
+      return k;
+    case Fn::Convert: case Fn::Not: case Fn::Xor: case Fn::And: case Fn::Or: case Fn::Shl: case Fn::ShrA: case Fn::ShrL: case Fn::PopCount:
+    case Fn::Clz: case Fn::Div: case Fn::FloorDiv: case Fn::Rem: case Fn::Mod: {
+      if (!ir::is_int(n.dtype)) return k;
+      type_range(n.dtype, k);
+      k.finite = all(&Derived::finite) && all(&Derived::integer);
+      if (n.fn == Fn::Shl || n.fn == Fn::ShrA || n.fn == Fn::ShrL) k.finite = false;
+      if (n.fn == Fn::Div || n.fn == Fn::FloorDiv || n.fn == Fn::Rem || n.fn == Fn::Mod) {
+        const Derived b = arg(1);
+        k.finite &= b.nonzero;
+        if ((n.fn == Fn::Mod || (n.fn == Fn::Rem && a.lo >= 0)) && b.lo > 0 && b.hi < kPosInf) k.lo = 0, k.hi = b.hi - 1, k.nonneg = true;
+        if (n.fn == Fn::Rem && a.lo >= 0 && b.lo > 0) k.hi = std::min(k.hi, a.hi);
+        if ((n.fn == Fn::FloorDiv || n.fn == Fn::Div) && a.lo >= 0 && b.lo > 0) k.lo = 0, k.hi = a.hi >= kPosInf ? k.hi : a.hi / b.lo, k.nonneg = true;
+      }
+      return k;
+    }
+    default: return k;
+  }
+}
+
+// --- literals -------------------------------------------------------------------------------------------------------------------
+
+Number literal_value(const ir::Literal& l, DType type) {
+  if (l.kind != ir::Literal::Kind::Float) {
+    if (type == DType::Bool) return exact(l.i != 0);
+    if (l.format == DType::U64 || type == DType::U64) return exact(static_cast<long double>(static_cast<uint64_t>(l.i)));
+    return exact(static_cast<long double>(l.i));
+  }
+  if (type == DType::Bool) return exact(l.d != 0);
+  if (ir::is_int(type)) return exact(std::trunc(static_cast<long double>(l.d)));
+  return exact(static_cast<long double>(l.d));
+}
+
+bool literal_may_be(const ir::Literal& l, int64_t p, int64_t q, bool root) {
+  if (l.kind != ir::Literal::Kind::Float || !std::isfinite(l.d) || l.d == 0 || q <= 0) return false;
+  int exponent = 0;
+  std::frexp(l.d, &exponent);
+  const long double ulp = std::ldexp(1.0L, exponent - mantissa_bits(l.format));
+  if (!(static_cast<long double>(q) * static_cast<long double>(q) * ulp < 0.5L)) return false;
+  long double v = static_cast<long double>(std::abs(p)) / static_cast<long double>(q);
+  if (root) v = std::sqrt(v);
+  return std::fabs(v - std::fabs(static_cast<long double>(l.d))) <= ulp && (p < 0) == (l.d < 0);
+}
+
+Number Terms::literal_term(const TermNode& n) const {
+  if (n.name == "nan") return undefined();
+  if (n.name.starts_with("lit:")) return exact(std::strtod(n.name.c_str() + 4, nullptr));
+  if (n.name.starts_with("sqrt:")) {
+    const long double x = static_cast<long double>(std::strtoll(n.name.c_str() + 5, nullptr, 10));
+    return x < 0 ? undefined() : Number{std::sqrt(x), std::sqrt(x)};
+  }
+  if (n.name.starts_with("rat:")) {
+    char* end = nullptr;
+    const int64_t p = std::strtoll(n.name.c_str() + 4, &end, 10), q = *end == '/' ? std::strtoll(end + 1, nullptr, 10) : 1;
+    return q > 0 ? fraction(p, q) : undefined();
+  }
+  return undefined();
+}
+
+}  // namespace shardproof::check

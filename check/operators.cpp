@@ -1,0 +1,359 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+#include "check/operators.h"
+
+#include <algorithm>
+
+#include "check/terms.h"
+
+namespace shardproof::check {
+
+using ir::DType;
+using ir::Fn;
+using ir::Op;
+
+namespace {
+
+// Counts x up within extents, last fastest; false at the end.
+bool next(Index& x, const std::vector<int64_t>& extents) {
+  for (size_t k = extents.size(); k-- > 0;) {
+    if (++x[k] < extents[k]) return true;
+    x[k] = 0;
+  }
+  return false;
+}
+
+int64_t volume(const std::vector<int64_t>& extents) {
+  int64_t v = 1;
+  for (int64_t e : extents) v = e > 0 && v > (int64_t{1} << 50) / e ? int64_t{1} << 50 : v * e;
+  return v;
+}
+
+Number neutral(Fn fn) {
+  switch (fn) {
+    case Fn::Mul: case Fn::And: return exact(1);
+    case Fn::Max: return exact(-INFINITY);
+    case Fn::Min: return exact(INFINITY);
+    default: return exact(0);
+  }
+}
+
+Number combine(Fn fn, const Number& a, const Number& b, DType t, bool& uncertain) {
+  const Number x[2] = {a, b};
+  return apply(fn, x, 2, t, t, uncertain);
+}
+
+}  // namespace
+
+bool Operators::view(ir::NodeId v, const Index& i, ir::NodeId& from, Index& j) const {
+  const ir::Node& n = g_[v];
+  if (n.in.empty()) return false;
+  from = n.in[0];
+  const ir::Shape& s = g_[from].shape;
+  j.assign(s.size(), 0);
+  switch (n.op) {
+    case Op::Transpose:   // S-11
+      for (size_t k = 0; k < i.size(); ++k) j[static_cast<size_t>(n.a[k])] = i[k];
+      return true;
+    case Op::Reshape: {   // S-12
+      int64_t at = 0;
+      for (size_t k = 0; k < i.size(); ++k) at = at * n.shape[k] + i[k];
+      for (size_t k = s.size(); k-- > 0;) j[k] = at % s[k], at /= s[k];
+      return true;
+    }
+    case Op::Slice:   // S-13
+      for (size_t k = 0; k < i.size(); ++k) j[k] = n.a[k] + i[k] * n.c[k];
+      return true;
+    case Op::Reverse:   // S-14
+      j = i;
+      for (int64_t d : n.a) j[static_cast<size_t>(d)] = s[static_cast<size_t>(d)] - 1 - i[static_cast<size_t>(d)];
+      return true;
+    case Op::Broadcast:   // S-15
+      for (size_t k = 0; k < s.size(); ++k) j[k] = s[k] == 1 ? 0 : i[static_cast<size_t>(n.a[k])];
+      return true;
+    case Op::Pad:   // S-16
+      for (size_t k = 0; k < i.size(); ++k) {
+        const int64_t p = i[k] - n.a[k], step = n.c[k] + 1;
+        if (p < 0 || p % step != 0 || p / step >= s[k]) {
+          from = n.in[1];
+          j.clear();
+          return true;
+        }
+        j[k] = p / step;
+      }
+      return true;
+    case Op::Concat: {   // S-17
+      const auto d = static_cast<size_t>(n.a[0]);
+      j = i;
+      for (ir::NodeId in : n.in) {
+        from = in;
+        if (j[d] < g_[in].shape[d]) return true;
+        j[d] -= g_[in].shape[d];
+      }
+      return false;
+    }
+    case Op::Window: {   // S-18
+      const size_t rank = s.size();
+      for (size_t k = 0; k < rank; ++k) j[k] = i[k];
+      for (size_t k = 0; k < n.a.size(); ++k) {
+        const auto d = static_cast<size_t>(n.a[k]);
+        j[d] = i[d] * n.c[2 * k] + i[rank + k] * n.c[2 * k + 1];
+      }
+      return true;
+    }
+    default: return false;
+  }
+}
+
+bool Operators::reduces(ir::NodeId v, std::vector<int64_t>& extents) const {
+  const ir::Node& n = g_[v];
+  extents.clear();
+  if (n.op == Op::Reduce) {
+    for (int64_t d : n.a) extents.push_back(g_[n.in[0]].shape[static_cast<size_t>(d)]);
+    return true;
+  }
+  if (n.op == Op::Contract) {
+    for (size_t k = 0; k < n.b.size(); k += 2) extents.push_back(g_[n.in[0]].shape[static_cast<size_t>(n.b[k])]);
+    return true;
+  }
+  return false;
+}
+
+Number Operators::body(ir::NodeId v, const Index& i, const Index& k) {
+  const ir::Node& n = g_[v];
+  const ir::Shape& s = g_[n.in[0]].shape;
+  Index x(s.size(), 0);
+  if (n.op == Op::Reduce) {   // S-21
+    size_t reduced = 0, kept = 0;
+    for (size_t d = 0; d < s.size(); ++d) {
+      if (reduced < n.a.size() && n.a[reduced] == static_cast<int64_t>(d)) {
+        x[d] = k[reduced++];
+      } else {
+        x[d] = i[kept++];
+      }
+    }
+    return read_(n.in[0], x.data());
+  }
+  // S-23
+  const ir::Shape& t = g_[n.in[1]].shape;
+  Index y(t.size(), 0);
+  std::vector<char> xs(s.size(), 0), ys(t.size(), 0);
+  size_t at = 0;
+  for (size_t p = 0; p < n.a.size(); p += 2, ++at) {
+    x[static_cast<size_t>(n.a[p])] = y[static_cast<size_t>(n.a[p + 1])] = i[at];
+    xs[static_cast<size_t>(n.a[p])] = ys[static_cast<size_t>(n.a[p + 1])] = 1;
+  }
+  for (size_t p = 0; p < n.b.size(); p += 2) {
+    x[static_cast<size_t>(n.b[p])] = y[static_cast<size_t>(n.b[p + 1])] = k[p / 2];
+    xs[static_cast<size_t>(n.b[p])] = ys[static_cast<size_t>(n.b[p + 1])] = 1;
+  }
+  for (size_t d = 0; d < s.size(); ++d) {
+    if (!xs[d]) x[d] = i[at++];
+  }
+  for (size_t d = 0; d < t.size(); ++d) {
+    if (!ys[d]) y[d] = i[at++];
+  }
+  return mul(read_(n.in[0], x.data()), read_(n.in[1], y.data()));
+}
+
+Number Operators::reduce(ir::NodeId v, const Index& i) {
+  const ir::Node& n = g_[v];
+  std::vector<int64_t> extents;
+  reduces(v, extents);
+  const Fn fn = n.op == Op::Contract ? Fn::Add : n.fn;
+  Number r = fn == Fn::Max && n.dtype == DType::Bool ? exact(0) : fn == Fn::Min && n.dtype == DType::Bool ? exact(1) : neutral(fn);
+  if (volume(extents) == 0) return r;
+  if (!pay(static_cast<uint64_t>(volume(extents)))) return undefined();
+  Index k(extents.size(), 0);
+  const bool plain = fn == Fn::Add && !ir::is_int(n.dtype) && n.dtype != DType::Bool;
+  bool first = true;
+  do {
+    const Number x = body(v, i, k);
+    r = first && fn != Fn::Add ? x : plain ? add(r, x) : fn == Fn::Add && ir::is_int(n.dtype) ? add(r, x) : combine(fn, r, x, n.dtype, uncertain);
+    first = false;
+  } while (next(k, extents));
+  if (fn == Fn::Add && ir::is_int(n.dtype)) r = wrap(r, n.dtype, uncertain);   // wrapping at the end is wrapping at every step
+  return r;
+}
+
+int Operators::index(const Number& v, int64_t extent, ir::IndexMode mode, int64_t& out) {
+  if (!std::isfinite(v.v)) return -1;
+  if (v.e != 0 || v.v != std::floor(v.v)) return uncertain = true, -1;
+  long double x = v.v;
+  const long double n = static_cast<long double>(extent);
+  if (mode == ir::IndexMode::Wrap && x < 0 && x >= -n) x += n;
+  if (mode == ir::IndexMode::Clamp) x = x < 0 ? 0 : x >= n ? n - 1 : x;
+  if (x < 0 || x >= n) return mode == ir::IndexMode::Fill ? 0 : -1;
+  out = static_cast<int64_t>(x);
+  return 1;
+}
+
+Number Operators::take(const ir::Node& n, const Index& i) {   // S-24
+  const ir::Shape& s = g_[n.in[0]].shape;
+  Index j(s.size(), 0), at;
+  for (int64_t b : n.b) at.push_back(i[static_cast<size_t>(b)]);
+  for (size_t k = 0; k < s.size(); ++k) {
+    if (n.a[k] >= 0) {
+      j[k] = i[static_cast<size_t>(n.a[k])];
+      continue;
+    }
+    const int in = index(read_(n.in[static_cast<size_t>(-n.a[k])], at.data()), s[k], n.mode, j[k]);
+    if (in < 0) return undefined();
+    if (in == 0) return read_(n.in.back(), nullptr);
+  }
+  return read_(n.in[0], j.data());
+}
+
+Number Operators::scatter(const ir::Node& n, const Index& i) {   // S-25
+  const ir::Shape &s = g_[n.in[0]].shape, &u = g_[n.in[1]].shape;
+  std::vector<int64_t> loop;
+  for (int64_t b : n.b) loop.push_back(u[static_cast<size_t>(b)]);
+  Number r = read_(n.in[0], i.data());
+  if (volume(loop) == 0) return r;
+  if (!pay(static_cast<uint64_t>(volume(loop)))) return undefined();
+  Index at(loop.size(), 0), x(u.size(), 0);
+  bool hit = false;
+  do {
+    bool mine = true, dropped = false;
+    for (size_t k = 0; k < s.size(); ++k) {
+      if (n.a[k] >= 0) {
+        x[static_cast<size_t>(n.a[k])] = i[k];
+        if (i[k] >= u[static_cast<size_t>(n.a[k])]) mine = false;
+        continue;
+      }
+      int64_t j = 0;
+      const int in = index(read_(n.in[static_cast<size_t>(1 - n.a[k])], at.data()), s[k], n.mode, j);
+      if (in < 0) return undefined();   // the whole result is
+      if (in == 0) dropped = true;
+      mine &= j == i[k];
+    }
+    if (!mine || dropped) continue;
+    for (size_t k = 0; k < n.b.size(); ++k) x[static_cast<size_t>(n.b[k])] = at[k];
+    const Number v = read_(n.in[1], x.data());
+    if (!n.set) {
+      r = n.fn == Fn::Add ? add(r, v) : combine(n.fn, r, v, n.dtype, uncertain);
+    } else {
+      if (hit && !same(r, v)) open = true;
+      r = v;
+    }
+    hit = true;
+  } while (next(at, loop));
+  if (!n.set && n.fn == Fn::Add && ir::is_int(n.dtype)) r = wrap(r, n.dtype, uncertain);
+  return r;
+}
+
+Number Operators::scan(const ir::Node& n, const Index& i) {   // S-26
+  const auto d = static_cast<size_t>(n.a[0]);
+  const int64_t extent = n.shape[d], exclusive = n.a[2];
+  const int64_t first = n.a[1] ? i[d] + exclusive : 0, last = n.a[1] ? extent - 1 : i[d] - exclusive;
+  Number r = neutral(n.fn);
+  if (first > last) return r;
+  if (!pay(static_cast<uint64_t>(last - first + 1))) return undefined();
+  Index x = i;
+  for (int64_t k = first; k <= last; ++k) {
+    x[d] = k;
+    const Number v = read_(n.in[0], x.data());
+    r = k == first ? v : n.fn == Fn::Add ? add(r, v) : combine(n.fn, r, v, n.dtype, uncertain);
+  }
+  return n.fn == Fn::Add && ir::is_int(n.dtype) ? wrap(r, n.dtype, uncertain) : r;
+}
+
+Number Operators::extreme_position(const ir::Node& n, const Index& i) {   // S-22, ties to the lowest index
+  const auto d = static_cast<size_t>(n.a[0]);
+  Index x = i;
+  x.insert(x.begin() + static_cast<std::ptrdiff_t>(d), 0);
+  const int64_t extent = g_[n.in[0]].shape[d];
+  if (!pay(static_cast<uint64_t>(extent))) return undefined();
+  Number best{};
+  int64_t where = 0;
+  for (int64_t k = 0; k < extent; ++k) {
+    x[d] = k;
+    const Number v = read_(n.in[0], x.data());
+    if (is_undefined(v)) return undefined();
+    const int c = k == 0 ? 1 : order(v, best, uncertain);
+    if (k == 0 || (n.fn == Fn::Max ? c > 0 : c < 0)) best = v, where = k;
+  }
+  return exact(static_cast<long double>(where));
+}
+
+Number Operators::sorted(const ir::Node& t, int64_t result, const Index& i) {   // S-27
+  const auto d = static_cast<size_t>(t.a[0]);
+  const int64_t extent = g_[t.in[0]].shape[d];
+  if (!pay(static_cast<uint64_t>(extent) * 2)) return undefined();
+  std::vector<std::pair<Number, int64_t>> keys;
+  Index x = i;
+  for (int64_t k = 0; k < extent; ++k) {
+    x[d] = k;
+    keys.emplace_back(read_(t.in[0], x.data()), k);
+    if (is_undefined(keys.back().first)) return undefined();
+  }
+  std::stable_sort(keys.begin(), keys.end(), [&](const auto& p, const auto& q) { return t.a[1] ? p.first.v > q.first.v : p.first.v < q.first.v; });
+  for (size_t k = 1; k < keys.size(); ++k) order(keys[k - 1].first, keys[k].first, uncertain);
+  x[d] = keys[static_cast<size_t>(i[d])].second;
+  return read_(t.in[static_cast<size_t>(result)], x.data());
+}
+
+bool Operators::start(const ir::Node& n, size_t operand, int64_t last, int64_t& out) {
+  const Number v = read_(n.in[operand], nullptr);
+  if (last == 0) return out = 0, true;   // wherever it points
+  return index(v, last + 1, ir::IndexMode::Clamp, out) == 1;
+}
+
+Number Operators::at(ir::NodeId v, const Index& i) {
+  const ir::Node& n = g_[v];
+  ir::NodeId from = 0;
+  Index j;
+  if (view(v, i, from, j)) return read_(from, j.data());
+  switch (n.op) {
+    case Op::Const: return literal_value(n.lit, n.dtype);   // S-2
+    case Op::Iota: return exact(static_cast<long double>(i[static_cast<size_t>(n.a[0])]));   // S-3
+    case Op::Dense: {   // S-4
+      size_t at = 0;
+      for (size_t d = 0; d < i.size(); ++d) at = at * static_cast<size_t>(n.shape[d]) + static_cast<size_t>(i[d]);
+      return literal_value((*n.dense)[at], n.dtype);
+    }
+    case Op::Map: {   // S-19, S-20
+      std::vector<Number> a;
+      for (ir::NodeId in : n.in) a.push_back(read_(in, g_[in].shape.empty() ? nullptr : i.data()));
+      const DType t = g_[n.in[n.fn == Fn::Select ? 1 : 0]].dtype;
+      if (uninterpreted(n.fn, t, n.dtype)) return unknown = true, undefined();
+      if (ir::is_complex(n.dtype) && n.fn != Fn::Add && n.fn != Fn::Sub && n.fn != Fn::Mul && n.fn != Fn::Neg && n.fn != Fn::Div &&
+          n.fn != Fn::Select && n.fn != Fn::Convert) {
+        return unknown = true, undefined();
+      }
+      return apply(n.fn, a.data(), a.size(), t, n.dtype, uncertain);
+    }
+    case Op::Reduce: case Op::Contract: return reduce(v, i);
+    case Op::Take: return take(n, i);
+    case Op::Scatter: return scatter(n, i);
+    case Op::Scan: return scan(n, i);
+    case Op::ArgReduce: return extreme_position(n, i);
+    case Op::DynamicSlice:   // S-31
+      j.resize(i.size());
+      for (size_t d = 0; d < i.size(); ++d) {
+        int64_t s = 0;
+        if (!start(n, 1 + d, g_[n.in[0]].shape[d] - n.a[d], s)) return undefined();
+        j[d] = s + i[d];
+      }
+      return read_(n.in[0], j.data());
+    case Op::DynamicUpdate: {   // S-32
+      bool inside = true;
+      j.resize(i.size());
+      for (size_t d = 0; d < i.size(); ++d) {
+        const int64_t extent = g_[n.in[1]].shape[d];
+        int64_t s = 0;
+        if (!start(n, 2 + d, n.shape[d] - extent, s)) return undefined();
+        j[d] = i[d] - s;
+        inside &= j[d] >= 0 && j[d] < extent;
+      }
+      return inside ? read_(n.in[1], j.data()) : read_(n.in[0], i.data());
+    }
+    case Op::Result:   // S-28
+      if (g_[n.in[0]].op == Op::Sort) return sorted(g_[n.in[0]], n.a[0], i);
+      break;
+    default: break;
+  }
+  unknown = true;
+  return undefined();
+}
+
+}  // namespace shardproof::check

@@ -1,0 +1,119 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// How: closed terms that both sides read stay closed; those that only one side reads are opened, and so on down to a common frontier. If
+// the sides still differ, everything at the frontier is opened, cheap terms first. Opening never makes a true equation false.
+#include "check/settle.h"
+
+#include <algorithm>
+
+namespace shardproof::check {
+
+namespace {
+
+constexpr Draw kDraws[] = {Draw::Generic, Draw::Positive, Draw::Special, Draw::Wild, Draw::Special, Draw::Generic};
+
+bool agree(Relation relation, const Number& l, const Number& r) {
+  if (relation == Relation::Sequential && is_undefined(l)) return true;
+  if (relation == Relation::Distributed && is_undefined(r)) return true;
+  return same(l, r);
+}
+
+// Terms read on one side only, else cheap ones, else all that can be opened.
+std::vector<uint32_t> frontier(Terms& t) {
+  std::vector<uint32_t> sides[2], out;
+  for (int s = 0; s < 2; ++s) {
+    for (uint32_t id : t.leaves[s]) sides[s].push_back(t.kernel(id));
+    std::sort(sides[s].begin(), sides[s].end());
+  }
+  for (int s = 0; s < 2; ++s) {
+    for (uint32_t id : t.leaves[s]) {
+      if (t.can_open(id) && !std::binary_search(sides[1 - s].begin(), sides[1 - s].end(), t.kernel(id))) out.push_back(id);
+    }
+  }
+  if (!out.empty()) return out;
+  for (int s = 0; s < 2; ++s) {
+    for (uint32_t id : t.leaves[s]) {
+      if (t.can_open(id) && t.node(id).kind != TermKind::Red) out.push_back(id);
+    }
+  }
+  if (!out.empty()) return out;
+  for (int s = 0; s < 2; ++s) {
+    for (uint32_t id : t.leaves[s]) {
+      if (t.can_open(id)) out.push_back(id);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
+  Settled result;
+  t.close_all();
+  for (uint32_t id : open) {
+    if (t.can_open(id)) t.open(id);
+  }
+  t.budget = t.spent + q.budget;
+  t.too_deep = false;
+  std::vector<char> done(q.count, 0);
+  size_t identical = 0;
+  if (q.identical) {
+    for (size_t k = 0; k < q.count; ++k) identical += done[k] = q.identical(k);
+  }
+  result.tested = identical;
+  if (identical == q.count) {
+    result.equal = true;
+    return result;
+  }
+  size_t first = 0;   // a point that failed before is tried first
+  for (int level = 0; level <= q.levels; ++level) {
+    t.forget();
+    bool failed = false;
+    size_t decided = 0, tried = 0;
+    const size_t rounds = std::size(kDraws) + (q.count < 12 ? 24 / std::max<size_t>(q.count, 1) : 0);
+    for (size_t round = 0; round < rounds && !failed; ++round) {
+      t.start(static_cast<uint64_t>(level) * 1000 + round, kDraws[round % std::size(kDraws)]);
+      const size_t stride = round == 0 ? 1 : std::max<size_t>(1, q.count / 16), offset = round % stride;
+      for (size_t j = 0; j <= q.count; ++j) {
+        if (j > 0 && (j - 1) % stride != offset) continue;
+        const size_t k = j == 0 ? first : j - 1;
+        if (done[k] || (j > 0 && k == first)) continue;
+        t.uncertain = false;
+        t.watch(0);
+        const Number l = q.left(k);
+        t.watch(1);
+        const Number r = q.right(k);
+        ++tried;
+        if (t.uncertain) {
+          if (t.spent > t.budget) break;
+          continue;
+        }
+        if (!agree(q.relation, l, r)) {
+          failed = true;
+          first = k;
+          result.point = k;
+          result.left = l, result.right = r;
+          break;
+        }
+        decided += !is_undefined(l) && !is_undefined(r);
+      }
+      if (t.spent > t.budget) break;
+    }
+    result.tested += tried;
+    t.uncertain = false;
+    if (t.spent > t.budget) break;
+    if (!failed && decided > 0) {
+      result.equal = true;
+      return result;
+    }
+    const std::vector<uint32_t> more = frontier(t);
+    if (more.empty()) {
+      result.undecided = !failed;
+      return result;
+    }
+    for (uint32_t id : more) t.open(id);
+  }
+  result.undecided = true;
+  return result;
+}
+
+}  // namespace shardproof::check

@@ -1,0 +1,359 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Evaluation of terms: by definition, or as random functions. derive.cpp has what restricts the latter.
+#include "check/terms.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "check/cells.h"
+
+namespace shardproof::check {
+
+using ir::DType;
+using ir::Fn;
+
+namespace {
+
+constexpr int kDepth = 1500;
+constexpr size_t kMaxRank = 48;
+
+DType type_named(const std::string& name) {
+  for (int t = 0; t <= static_cast<int>(DType::Token); ++t) {
+    if (ir::name(static_cast<DType>(t)) == name) return static_cast<DType>(t);
+  }
+  return DType::I64;   // an integer of no declared width
+}
+
+long double unit(uint64_t h) { return static_cast<long double>(h >> 11) * 0x1p-53L; }   // [0, 1)
+
+}  // namespace
+
+Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint64_t seed) : c_(certificate), problem_(problem), secret_(mix(seed)) {
+  const size_t n = c_.terms.size();
+  derived_.resize(n);
+  kernel_.resize(n);
+  open_.assign(n, 0);
+  for (auto& s : seen_) s.assign(n, 0);
+  constants_.resize(n);
+  std::unordered_map<uint64_t, uint32_t> kernels;
+  for (uint32_t id = 0; id < n; ++id) {
+    const TermNode& t = c_.terms[id];
+    derived_[id] = derive_node(t);
+    kernel_[id] = id;
+    if (t.kind == TermKind::Lit) constants_[id] = literal_term(t);
+    if (t.kind == TermKind::Bracket) {
+      for (int64_t v : {t.lo, t.hi}) {
+        if (v > kNegInf && v < kPosInf && thresholds_.size() < 256) thresholds_.insert(thresholds_.end(), {v - 1, v, v + 1});
+      }
+    }
+    if (t.kind == TermKind::Red && t.fn == Fn::Add && !derived_[id].integer) {
+      // Sums of one body are one kernel.
+      uint64_t h = mix(0x7ed, t.dims.size());
+      for (int64_t d : t.dims) h = mix(h, static_cast<uint64_t>(d));
+      h = mix(h, t.box.size());
+      for (const Product& p : t.args[0]) {
+        h = mix(mix(h, static_cast<uint64_t>(p.num)), static_cast<uint64_t>(p.den) * 7 + p.f.size());
+        for (const Factor& f : p.f) {
+          h = mix(mix(mix(h, f.node), static_cast<uint64_t>(f.num)), static_cast<uint64_t>(f.den));
+          for (int64_t v : f.map) h = mix(h, static_cast<uint64_t>(v));
+        }
+      }
+      kernel_[id] = kernels.try_emplace(mix(h, secret_), id).first->second;
+    }
+  }
+}
+
+void Terms::start(uint64_t round, Draw draw) {
+  seed_ = mix(secret_, round * 4 + static_cast<uint64_t>(draw));
+  draw_ = draw;
+  memo_.clear();
+}
+
+void Terms::close_all() {
+  ++open_epoch_;
+  memo_.clear();
+}
+
+void Terms::open(uint32_t id) {
+  open_[kernel_[id]] = open_epoch_;
+  memo_.clear();
+}
+
+bool Terms::can_open(uint32_t id) const {
+  const TermNode& n = c_.terms[id];
+  switch (n.kind) {
+    case TermKind::Fn: case TermKind::Sum: case TermKind::Red: case TermKind::Bracket: case TermKind::Take: case TermKind::Grid: return true;
+    case TermKind::Base: return problem_.graph[n.origin].op == ir::Op::Dense;
+    default: return false;
+  }
+}
+
+bool Terms::read(uint32_t id, const int64_t* index, uint64_t& hash) const {
+  const TermNode& n = c_.terms[id];
+  for (size_t d = 0; d < n.dims.size(); ++d) {
+    if (n.dims[d] != kUnbounded && (index[d] < 0 || index[d] >= n.dims[d])) return false;
+    hash = mix(hash, static_cast<uint64_t>(index[d]));
+  }
+  return true;
+}
+
+Number Terms::factor(const Factor& f, const int64_t* x, size_t n) {
+  int64_t index[kMaxRank];
+  const TermNode& t = c_.terms[f.node];
+  const size_t rank = t.dims.size();
+  const int64_t* row = f.map.data();
+  for (size_t d = 0; d < rank; ++d, row += n + 1) {
+    int64_t v = row[n];
+    for (size_t k = 0; k < n; ++k) v = static_cast<int64_t>(static_cast<uint64_t>(v) + static_cast<uint64_t>(row[k]) * static_cast<uint64_t>(x[k]));
+    index[d] = v;
+  }
+  switch (t.kind) {
+    case TermKind::Iota: return exact(static_cast<long double>(index[0]));
+    case TermKind::Inf: return exact(INFINITY);
+    case TermKind::Lit: return constants_[f.node];
+    default: break;
+  }
+  const uint32_t kernel = kernel_[f.node];
+  if (open_[kernel] == open_epoch_) {
+    uint64_t h = mix(secret_, f.node);
+    if (!read(f.node, index, h)) return undefined();
+    if (const auto it = memo_.find(h); it != memo_.end()) return it->second;
+    const Number v = define(f.node, index);
+    if (memo_.size() > 2'000'000) memo_.clear();
+    memo_.emplace(h, v);
+    return v;
+  }
+  if (seen_[side_][kernel] != seen_epoch_) {
+    seen_[side_][kernel] = seen_epoch_;
+    leaves[side_].push_back(f.node);
+  }
+  return closed(f.node, index);
+}
+
+Number Terms::poly(const Poly& p, const int64_t* x, size_t n) {
+  Number sum = exact(0);
+  for (const Product& t : p) {
+    bool zero = false;
+    for (const Factor& f : t.f) {
+      if (c_.terms[f.node].kind == TermKind::Bracket && f.num > 0) {
+        const Number b = factor(f, x, n);
+        if (b.v == 0 && b.e == 0) {
+          zero = true;
+          break;
+        }
+      }
+    }
+    if (zero) continue;
+    Number v = fraction(t.num, t.den);
+    for (const Factor& f : t.f) {
+      Number b = factor(f, x, n);
+      if (f.num != 1 || f.den != 1) b = power(b, f.num, f.den, uncertain);
+      v = mul(v, b);
+    }
+    sum = add(sum, v);
+  }
+  return sum;
+}
+
+uint64_t Terms::shape(const Poly& p, const int64_t* x, size_t n) const {
+  uint64_t sum = 0;
+  for (const Product& t : p) {
+    uint64_t product = mix(static_cast<uint64_t>(t.num), static_cast<uint64_t>(t.den));
+    for (const Factor& f : t.f) {
+      uint64_t h = mix(mix(secret_, f.node), mix(static_cast<uint64_t>(f.num), static_cast<uint64_t>(f.den)));
+      const int64_t* row = f.map.data();
+      for (size_t d = 0; d < c_.terms[f.node].dims.size(); ++d, row += n + 1) {
+        uint64_t v = static_cast<uint64_t>(row[n]);
+        for (size_t k = 0; k < n; ++k) v += static_cast<uint64_t>(row[k]) * static_cast<uint64_t>(x[k]);
+        h = mix(h, v);
+      }
+      product += h;
+    }
+    sum += mix(product, 0x5151);
+  }
+  return sum;
+}
+
+Number Terms::define(uint32_t id, const int64_t* index) {
+  const TermNode& n = c_.terms[id];
+  if (++spent > budget || depth_ > kDepth) {
+    uncertain = too_deep = true;
+    return undefined();
+  }
+  ++depth_;
+  struct Leave {
+    int& d;
+    ~Leave() { --d; }
+  } leave{depth_};
+  const size_t own = n.dims.size();
+  switch (n.kind) {
+    case TermKind::Sum: return poly(n.args[0], index, own);
+    case TermKind::Bracket: {
+      const Number e = poly(n.args[0], index, own);
+      if (is_undefined(e)) return undefined();
+      if (e.e != 0) uncertain = true;
+      const bool low = n.lo <= kNegInf || e.v >= static_cast<long double>(n.lo), high = n.hi >= kPosInf || e.v < static_cast<long double>(n.hi);
+      return exact(low && high ? 1 : 0);
+    }
+    case TermKind::Fn: {
+      std::vector<Number> a(n.args.size());
+      for (size_t k = 0; k < a.size(); ++k) a[k] = poly(n.args[k], index, own);
+      const DType from = n.fn == Fn::Convert ? type_named(n.name) : n.dtype;
+      if (uninterpreted(n.fn, from, n.dtype)) {
+        // Equal arguments, equal values: random in the arguments' bits.
+        uint64_t h = mix(seed_, mix(static_cast<uint64_t>(n.fn), static_cast<uint64_t>(n.dtype)));
+        for (const Number& v : a) {
+          if (is_undefined(v)) return undefined();
+          h = mix(h, static_cast<uint64_t>(std::llround(v.v * 1e6L)));
+        }
+        return {unit(h) + 0.5L, 1};
+      }
+      return apply(n.fn, a.data(), a.size(), from, n.dtype, uncertain);
+    }
+    case TermKind::Red: {
+      const size_t b = n.box.size() / 2;
+      std::vector<int64_t> x(index, index + own);
+      long double volume = 1;
+      for (size_t k = 0; k < b; ++k) {
+        x.push_back(n.box[2 * k]);
+        volume *= static_cast<long double>(n.box[2 * k + 1] - n.box[2 * k]);
+      }
+      const bool sum = n.fn == Fn::Add;
+      Number r = exact(sum ? 0 : n.fn == Fn::Mul || n.fn == Fn::And ? 1 : n.fn == Fn::Or ? 0 : n.fn == Fn::Max ? -INFINITY : INFINITY);
+      if (volume == 0) return r;
+      if (volume > static_cast<long double>(budget - std::min(budget, spent))) {
+        uncertain = too_deep = true;
+        return undefined();
+      }
+      spent += static_cast<uint64_t>(volume);
+      while (true) {
+        const Number v = poly(n.args[0], x.data(), x.size());
+        if (sum) {
+          r = add(r, v);
+        } else {
+          const Number pair[2] = {r, v};
+          r = apply(n.fn, pair, 2, n.fn == Fn::And || n.fn == Fn::Or ? DType::Bool : DType::F32, n.fn == Fn::And || n.fn == Fn::Or ? DType::Bool : DType::F32, uncertain);
+        }
+        size_t k = b;
+        while (k-- > 0) {
+          if (++x[own + k] < n.box[2 * k + 1]) break;
+          x[own + k] = n.box[2 * k];
+        }
+        if (k == static_cast<size_t>(-1)) break;
+      }
+      return r;
+    }
+    case TermKind::Take: {
+      std::vector<int64_t> x(index, index + own);
+      for (size_t k = 1; k < n.args.size(); ++k) {
+        const Number i = poly(n.args[k], index, own);
+        if (is_undefined(i) || std::isinf(i.v)) return undefined();
+        if (i.e != 0 || i.v != std::floor(i.v)) return uncertain = true, undefined();
+        if (i.v < 0 || i.v >= static_cast<long double>(n.inner[0][k - 1])) return undefined();
+        x.push_back(static_cast<int64_t>(i.v));
+      }
+      return poly(n.args[0], x.data(), x.size());
+    }
+    case TermKind::Grid: {
+      std::vector<int64_t> x;
+      for (const Cell& c : n.cells) {
+        if (find_in(c, n.dims.size(), index, x)) return poly(c.poly, x.data(), x.size());
+      }
+      return undefined();
+    }
+    case TermKind::Base: {
+      const ir::Node& g = problem_.graph[n.origin];
+      if (g.op != ir::Op::Dense) return closed(id, index);
+      size_t at = 0;
+      for (size_t d = 0; d < own; ++d) at = at * static_cast<size_t>(n.dims[d]) + static_cast<size_t>(index[d]);
+      return at < g.dense->size() ? literal_value((*g.dense)[at], g.dtype) : undefined();
+    }
+    default: return closed(id, index);
+  }
+}
+
+// A random measure: a sum of products of one measure per bound variable, so that boxes that join give values that add up.
+Number Terms::measure(uint32_t id, const int64_t* index) {
+  const TermNode& n = c_.terms[id];
+  uint64_t h = mix(seed_, kernel_[id]);
+  if (!read(id, index, h)) return undefined();
+  const Derived& d = derived_[kernel_[id]];
+  Number sum = exact(0);
+  const size_t b = n.box.size() / 2;
+  for (int part = 0; part < 2; ++part) {
+    Number product = exact(1);
+    for (size_t k = 0; k < b; ++k) {
+      auto at = [&](int64_t v) {
+        const uint64_t r = mix(mix(h, static_cast<uint64_t>(part) * 64 + k), static_cast<uint64_t>(v));
+        if (!d.nonneg && draw_ != Draw::Positive) return unit(r) - 0.5L;
+        return static_cast<long double>(v) + unit(r) * 0.9375L;   // grows
+      };
+      const int64_t lo = n.box[2 * k], hi = n.box[2 * k + 1];
+      product = mul(product, lo == hi ? exact(0) : Number{at(hi) - at(lo), std::fabs(at(hi)) + std::fabs(at(lo))});
+    }
+    sum = add(sum, product);
+  }
+  return sum;
+}
+
+Number Terms::closed(uint32_t id, const int64_t* index) {
+  const TermNode& n = c_.terms[id];
+  const Derived& d = derived_[id];
+  if (++spent > budget) uncertain = true;
+  uint64_t h = mix(seed_, kernel_[id]);
+  if (n.kind == TermKind::Red && n.fn == Fn::Add && !d.integer) {
+    uint64_t r = mix(seed_, id);
+    if (!d.finite && draw_ == Draw::Wild && read(id, index, r) && mix(r, 1) % 8 == 0) return mix(r, 2) % 2 ? undefined() : exact(!d.nonneg && mix(r, 3) % 2 ? -INFINITY : INFINITY);
+    return measure(id, index);
+  }
+  if (!read(id, index, h)) return undefined();
+  if (!d.finite && draw_ == Draw::Wild && mix(h, 11) % 8 == 0) {
+    const uint64_t r = mix(h, 12) % 4;
+    if (r < 2 || d.integer) return undefined();
+    return exact(r == 2 || d.nonneg ? INFINITY : -INFINITY);
+  }
+  if (d.integer) {
+    const int64_t lo = std::max(d.lo, kNegInf), hi = std::min(d.hi, kPosInf);
+    if (lo >= hi) return exact(static_cast<long double>(lo));
+    auto clamp = [&](int64_t v) { return exact(static_cast<long double>(std::clamp(v, lo, hi))); };
+    const uint64_t r = mix(h, 1);
+    if (draw_ == Draw::Special || r % 8 == 0) {
+      switch (mix(h, 2) % 8) {
+        case 0: return lo > kNegInf ? clamp(lo) : clamp(-1);
+        case 1: return hi < kPosInf ? clamp(hi) : clamp(1);
+        case 2: return clamp(0);
+        case 3: return lo > kNegInf ? clamp(lo + 1) : clamp(2);
+        case 4: return hi < kPosInf ? clamp(hi - 1) : clamp(-2);
+        default:
+          if (!thresholds_.empty()) {
+            const int64_t t = thresholds_[mix(h, 3) % thresholds_.size()];
+            if (t >= lo && t <= hi) return exact(static_cast<long double>(t));
+          }
+      }
+    }
+    if (static_cast<long double>(hi) - static_cast<long double>(lo) < 0x1p40L) return exact(static_cast<long double>(lo + static_cast<int64_t>(r % static_cast<uint64_t>(hi - lo + 1))));
+    if (draw_ == Draw::Wild && n.kind == TermKind::Base) {
+      const int64_t v = static_cast<int64_t>(mix(h, 4) % 512) - 256;
+      return clamp(v << (mix(h, 5) % 54));
+    }
+    return clamp(static_cast<int64_t>(mix(h, 4) % 64) - (lo < 0 ? 32 : 0) + (lo > 0 ? lo : 0));
+  }
+  long double v = 0;
+  const uint64_t r = mix(h, 1);
+  if (draw_ == Draw::Special && r % 4 != 0) {
+    static constexpr double kSpecial[] = {0, 0, 1, -1, 2, -2, 0.5, 3};
+    v = kSpecial[mix(h, 2) % 8];
+    if (v == 0 && d.nonzero) v = 1;
+    if (d.nonneg) v = std::fabs(v);
+    return exact(v);
+  }
+  v = 0.25L + unit(r) * 2;
+  if (draw_ == Draw::Wild) {
+    const int e = static_cast<int>(mix(h, 3) % 17) - 8;
+    v = std::ldexp(v, e);
+  }
+  if (!d.nonneg && draw_ != Draw::Positive && mix(h, 4) % 2) v = -v;
+  return {v, std::fabs(v)};
+}
+
+}  // namespace shardproof::check

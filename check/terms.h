@@ -1,0 +1,104 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// The meaning of terms, as values at a point.
+//
+// A term read outside of its dimensions is undefined. A product in which a bracket is 0 is 0, whatever the rest is. x^-1 of 0 is undefined.
+//
+// How it is evaluated: a term is *open* (by its definition) or *closed*: then its value at an index is a random number that depends on (seed,
+// term, index) and on nothing else. An equation that holds with closed terms holds for all functions in their place, so also for the
+// ones that they are. Three things keep closed terms from being too free, all derived here from the definitions (`derive`), never read
+// from the certificate: sign, integer range, and whether the value can be infinite or undefined. Sums of one body over several boxes (a *kernel*)
+// are values of one random measure, so that closed partial sums add up.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "check/certificate.h"
+#include "check/number.h"
+#include "link/problem.h"
+
+namespace shardproof::check {
+
+inline uint64_t mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+inline uint64_t mix(uint64_t a, uint64_t b) { return mix(a ^ (b * 0xff51afd7ed558ccdu + 0x2545f4914f6cdd1du)); }
+
+// What the definition of a term says of all its values.
+struct Derived {
+  bool finite = false;      // never infinite or undefined (inside its dimensions)
+  bool nonneg = false;      // >= 0 wherever defined
+  bool nonzero = false;     // != 0 wherever defined
+  bool integer = false;
+  int64_t lo = kNegInf, hi = kPosInf;   // of integers, inclusive
+};
+
+// Spread of random values: any; any positive ones; 0, 1, ends of ranges, equal ones; large, small, infinite and undefined ones.
+enum class Draw : uint8_t { Generic, Positive, Special, Wild };
+
+class Terms {
+ public:
+  // Derives facts of all terms; `problem` gives types, tables and facts of origins.
+  Terms(const Certificate& certificate, const link::Problem& problem, uint64_t seed);
+
+  Number poly(const Poly& p, const int64_t* x, size_t n);
+  Number factor(const Factor& f, const int64_t* x, size_t n);   // without the exponent
+  // A hash of the poly at the point: equal hashes mean the same sum of products of the same reads.
+  uint64_t shape(const Poly& p, const int64_t* x, size_t n) const;
+  Number define(uint32_t id, const int64_t* index);             // open, whatever is set
+
+  void start(uint64_t round, Draw draw);                        // new random functions
+  void close_all();
+  void open(uint32_t id);                                       // and every term of its kernel
+  bool is_open(uint32_t id) const { return open_[kernel_[id]] == open_epoch_; }
+  bool can_open(uint32_t id) const;
+  uint32_t kernel(uint32_t id) const { return kernel_[id]; }
+  const TermNode& node(uint32_t id) const { return c_.terms[id]; }
+  const Derived& derived(uint32_t id) const { return derived_[id]; }
+  Derived derive(const Poly& p, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
+
+  // From now on closed terms that are read are put into `leaves[side]`, each kernel once.
+  void watch(int side) { side_ = side; }
+  void forget() { leaves[0].clear(), leaves[1].clear(), seen_epoch_ += 1; }
+  std::vector<uint32_t> leaves[2];
+  bool uncertain = false;                                       // the values hang on a rounding: throw the point away
+  uint64_t budget = 0, spent = 0;                               // reads; beyond it everything is uncertain
+  bool too_deep = false;
+
+ private:
+  Number closed(uint32_t id, const int64_t* index);
+  Number measure(uint32_t id, const int64_t* index);
+  Number literal_term(const TermNode& n) const;
+  Derived derive_node(const TermNode& n) const;
+  Derived derive_base(const TermNode& n) const;
+  Derived derive(const Product& t, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
+  bool read(uint32_t id, const int64_t* index, uint64_t& hash) const;   // false: outside
+
+  const Certificate& c_;
+  const link::Problem& problem_;
+  uint64_t secret_ = 0, seed_ = 0;
+  Draw draw_ = Draw::Generic;
+  std::vector<Derived> derived_;
+  std::vector<uint32_t> kernel_;
+  std::vector<uint32_t> open_;
+  uint32_t open_epoch_ = 1;
+  std::vector<uint32_t> seen_[2];
+  uint32_t seen_epoch_ = 1;
+  int side_ = 0;
+  std::unordered_map<uint64_t, Number> memo_;
+  std::vector<int64_t> thresholds_;
+  std::vector<Number> constants_;               // of Lit terms
+  int depth_ = 0;
+};
+
+// A literal as it is read (closed form or as it is), and whether the reading is within the rules of docs/manifest.md section 4.
+Number literal_value(const ir::Literal& l, ir::DType type);
+// p/q or sqrt(p/q) may stand for it.
+bool literal_may_be(const ir::Literal& l, int64_t p, int64_t q, bool root);
+
+}  // namespace shardproof::check
