@@ -231,7 +231,7 @@ bool Algebra::combine_factors(Term& t, const Ext& ctx) {
       ++i;
       continue;
     }
-    x.exp = k.boolean ? Rat(1) : x.exp + y.exp;
+    x.exp = k.boolean && x.exp.positive() && y.exp.positive() ? Rat(1) : x.exp + y.exp;
     t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     if (x.exp.is_zero()) {
       t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(i));
@@ -629,7 +629,9 @@ Poly Algebra::pow(const Poly& a, const Rat& e, const Ext& ctx) {
     const Known k = known(f, ctx);
     const Rat both = f.exp * e;
     const bool inverted = f.exp.negative() && e.negative();
-    if ((inverted && !(k.nonzero && k.never_inf())) || (!f.exp.is_integer() && both.is_integer() && !k.nonneg)) {
+    // A bracket stands for a condition everywhere else: its reciprocal, undefined where it does not hold, is no bracket.
+    const bool condition = e.negative() && nodes_[f.node].kind == Kind::Bracket;
+    if (condition || (inverted && !(k.nonzero && k.never_inf())) || (!f.exp.is_integer() && both.is_integer() && !k.nonneg)) {
       return make_fn(ir::Fn::Pow, {Poly{t}, constant(e)}, ctx, ir::DType::F32, ir::DType::F32);
     }
   }

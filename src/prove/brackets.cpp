@@ -77,13 +77,13 @@ Poly Algebra::bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx) {
   if (lo >= hi) return {};
   if (lo == kNegInf && hi == kPosInf) return constant(1);
   // A truth value compared with 0 or 1 is itself or its negation.
-  if (p.size() == 1 && p[0].coef.is_one() && std::all_of(p[0].f.begin(), p[0].f.end(), [&](const Factor& f) { return nodes_[f.node].known.boolean; })) {
+  if (p.size() == 1 && p[0].coef.is_one() && std::all_of(p[0].f.begin(), p[0].f.end(), [&](const Factor& f) { return nodes_[f.node].known.boolean && f.exp.positive(); })) {
     return lo == 1 ? p : add(constant(1), scale(p, -1), ctx);
   }
   // So is a sum of truth values that exclude one another (outside of a range: below it or above it).
   if (p.size() > 1 && p.size() <= 4 && ((lo == 1 && hi == kPosInf) || (lo == kNegInf && hi == 1))) {
     bool truths = true;
-    for (const Term& t : p) truths &= std::all_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return nodes_[f.node].known.boolean && nodes_[f.node].known.finite; });
+    for (const Term& t : p) truths &= std::all_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return nodes_[f.node].known.boolean && nodes_[f.node].known.finite && f.exp.positive(); });
     for (size_t i = 0; truths && i < p.size(); ++i) {
       truths = p[i].coef.is_one();
       for (size_t j = i + 1; truths && j < p.size(); ++j) {

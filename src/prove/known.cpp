@@ -153,7 +153,7 @@ Known Algebra::known(const Term& t, const Ext& ctx, int depth) const {
     }
     k.nonzero &= n.nonzero && n.finite;
     k.integer &= n.integer && f.exp.is_integer() && f.exp.positive();
-    k.boolean &= n.boolean;
+    k.boolean &= n.boolean && f.exp.positive();
   }
   k.nonneg &= !minus;
   k.no_pos_inf = k.finite;

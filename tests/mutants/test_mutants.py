@@ -41,6 +41,25 @@ def hunt(binary: pathlib.Path, name: str, n: int, *options: object) -> dict[str,
     return dict(json.loads(done.stdout))
 
 
+FOUND = sorted(p.parent.name for p in (HERE / "found").glob("*/case.json"))
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_wrong_proofs_that_were_found(name: str, binary: pathlib.Path) -> None:
+    """Minimised mutants that the prover once proved: never again, and the falsifier knows better."""
+    alone, both = (
+        subprocess.run(
+            [str(binary), "check", str(HERE / "found" / name), "--json", *options],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        for options in (["--no-falsify"], [])
+    )
+    assert json.loads(alone.stdout)["verdict"] == "UNKNOWN"
+    assert json.loads(both.stdout)["verdict"] == "REFUTED"
+
+
 @pytest.fixture(scope="module")
 def answers(binary: pathlib.Path) -> dict[str, dict[str, Any]]:
     return {name: hunt(binary, name, 120) for name in BASES}
