@@ -407,8 +407,10 @@ class Falsifier {
                                     ? "expected " + refutation.candidates[0]
                                     : fmt::format("as {}; {} placements tried", refutation.candidates[0], c.candidates.size());
       c.finding.detail = fmt::format("{} ({})", describe(refutation.differences[0]), which);
-      if (!blamer_) blamer_ = std::make_unique<Blamer>(problem_, inputs_, options_, deadline_);
-      c.finding.blame = blamer_->find(refutation);
+      if (options_.blame) {
+        if (!blamer_) blamer_ = std::make_unique<Blamer>(problem_, inputs_, options_, deadline_);
+        c.finding.blame = blamer_->find(refutation);
+      }
     }
     if (witness_ && witness_->empty()) *witness_ = write_witness(problem_, refutation, c.finding.blame, options_);
   }

@@ -57,7 +57,7 @@ struct Summary {
   std::string only;                            // the mutant of Options::only, in words
   std::string base;                            // the verdict on the unchanged programs
   std::vector<std::string> unknown, unproved;  // some of the different ones not refuted, of the same ones not proved
-  double seconds = 0;
+  double seconds = 0, check_seconds = 0, judge_seconds = 0;   // in all, of the default command, of the evaluation
   std::string ended;  // why fewer than asked were made; "" if not
 };
 

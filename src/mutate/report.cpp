@@ -45,6 +45,8 @@ std::string to_json(const Summary& s) {
   j["base"] = s.base;
   j["invalid"] = s.total.invalid;
   j["seconds"] = s.seconds;
+  j["check_seconds"] = s.check_seconds;
+  j["judge_seconds"] = s.judge_seconds;
   if (!s.ended.empty()) j["ended"] = s.ended;
   j["findings"] = ordered_json::array();
   for (const Finding& f : s.findings)

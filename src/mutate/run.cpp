@@ -23,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 using report::Status;
 
 constexpr int64_t kFruitless = 2000;  // draws in a row without a new mutant: there are no more
+constexpr double kProvedSeconds = 0.4;  // for the many evaluations of what seems to be the same
 constexpr size_t kExamples = 20;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -75,6 +76,7 @@ class Run {
   report::CheckResult check(std::shared_ptr<link::Problem> problem) const {
     report::CheckOptions o;
     o.time_limit = options_.mutant_limit;
+    o.blame = false;  // the verdict is enough
     o.seed = 1;
     Result<report::CheckResult> result = report::run_check(m_, std::move(problem), o);
     SP_CHECK(result.ok());
@@ -101,7 +103,10 @@ class Run {
       ++out_.total.invalid;
       return false;
     }
+    const Clock::time_point before = Clock::now();
     const report::CheckResult checked = check(problem);
+    out_.check_seconds += seconds_since(before);
+    const Clock::time_point judged = Clock::now();
     if (checked.verdict == report::Verdict::Unknown && checked.reason == "internal")
       report_finding("internal error", mutant, checked.detail, problem.get());
 
@@ -120,7 +125,8 @@ class Run {
     bool wrong = false;
     const bool all_proved = others.empty();
     if (!proved.empty()) {
-      judging.seeds = all_proved ? options_.seeds : 3;
+      judging.seeds = all_proved ? options_.seeds : 2;
+      judging.seconds = std::min(options_.mutant_limit, kProvedSeconds);
       again = judge(*problem, proved, judging);
       for (size_t i = 0; i < again.outputs.size() && !wrong; ++i) {
         if (again.answers[i] != Answer::Different) continue;
@@ -134,13 +140,16 @@ class Run {
     }
     if (!others.empty()) {
       judging.until_different = true;
+      judging.seconds = options_.mutant_limit;
       judging.seeds = 4;
       apart = judge(*problem, others, judging);
       if (!wrong && apart.overall() == Answer::Same) {  // look longer before saying so
         judging.seeds = 30;
+        judging.seconds = std::min(options_.mutant_limit, kProvedSeconds);
         apart = judge(*problem, others, judging);
       }
     }
+    out_.judge_seconds += seconds_since(judged);
     const auto one_of = [](const Judgement& j, Answer a) { return !j.outputs.empty() && j.overall() == a; };
     const bool different = wrong || one_of(apart, Answer::Different);
     const bool undecided = !different && (one_of(apart, Answer::Undecided) || one_of(again, Answer::Undecided));

@@ -350,6 +350,7 @@ class Check {
   interp::Options interp_options() const {
     interp::Options o;
     o.seed = options_.seed;
+    o.blame = options_.blame;
     o.manifest_path = m_.path;
     o.manifest_canonical = m_.canonical;
     o.seconds = options_.time_limit > 0 ? left() * 0.8 : 60;

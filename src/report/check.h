@@ -73,6 +73,7 @@ struct CheckOptions {
   uint64_t memory_limit = 0;                // bytes; 0: none
   std::string certificate, witness;         // paths to write to; "": none
   bool falsify = true;
+  bool blame = true;                        // say which operator is wrong
   bool paranoid = false;                    // evaluate the proved outputs, too
   uint64_t seed = 1;
   // Writes the certificate of a PROVED verdict: for every checked output (index in problem.outputs) the placement that was proved, by the
