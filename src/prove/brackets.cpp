@@ -11,6 +11,20 @@
 
 namespace shardproof::prove {
 
+namespace {
+
+// A scalar function's node over other arguments. A conversion is told by both of its types: from and to alike it would be none.
+Poly apply_again(Algebra& a, const Node& n, const std::vector<Poly>& args, const Ext& ctx) {
+  if (n.fn != ir::Fn::Convert) return a.apply(n.fn, args, n.dtype, n.known.boolean ? ir::DType::Bool : n.dtype, ctx);
+  ir::DType from = ir::DType::Invalid;
+  for (int t = 0; t <= static_cast<int>(ir::DType::Token); ++t) {
+    if (ir::name(static_cast<ir::DType>(t)) == n.name) from = static_cast<ir::DType>(t);
+  }
+  return a.apply(ir::Fn::Convert, args, from, n.dtype, ctx);
+}
+
+}  // namespace
+
 bool Algebra::decide(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, bool& value) const {
   const auto [a, b] = range(e, ctx);
   if (a >= lo && (hi == kPosInf || b < hi) && (lo == kNegInf || a > kNegInf) && (hi == kPosInf || b < kPosInf)) {
@@ -345,7 +359,7 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
     if (!any) return same;
     changed = true;
     if (n.kind == Kind::Sum) return pow(args[0], f.exp, ctx);
-    return pow(apply(n.fn, args, n.dtype, n.known.boolean ? ir::DType::Bool : n.dtype, ctx), f.exp, ctx);
+    return pow(apply_again(*this, n, args, ctx), f.exp, ctx);
   }
   if (n.kind != Kind::Take || n.inner[0].size() != 1) return same;
   bool rewritten = false;
@@ -741,7 +755,7 @@ Poly Algebra::take_factor(const Factor& f, const Ext& ctx_u, const Poly& e, cons
     for (size_t a = 0; a < n.args.size(); ++a) args.push_back(reindex(arg_at(n, f, a, ctx_u), ctx_u, e, ctx));
     if (n.kind == Kind::Bracket) return bracket(args[0], n.lo, n.hi, ctx);
     if (n.kind == Kind::Sum) return pow(args[0], f.exp, ctx);
-    return pow(apply(n.fn, args, n.dtype, n.known.boolean ? ir::DType::Bool : n.dtype, ctx), f.exp, ctx);
+    return pow(apply_again(*this, n, args, ctx), f.exp, ctx);
   }
   // The node read at u := e. Normalise: u enters one row as q u + c; the inner variable covers that whole dimension.
   Node t;
