@@ -36,7 +36,7 @@ bool is_collective(ir::Op op) { return op >= ir::Op::AllReduce && op <= ir::Op::
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all = [] {
     std::vector<Kind> list;
-    for (const auto* part : {&kCommunicationKinds, &kValueKinds, &kPositionKinds, &kSameKinds})
+    for (const auto* part : {&kCommunicationKinds, &kValueKinds, &kPositionKinds, &kDetourKinds, &kSameKinds})
       list.insert(list.end(), part->begin(), part->end());
     return list;
   }();

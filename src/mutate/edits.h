@@ -53,7 +53,7 @@ struct Kind {
 const std::vector<Kind>& kinds();
 
 // Parts of the table, one a file.
-extern const std::vector<Kind> kCommunicationKinds, kValueKinds, kPositionKinds, kSameKinds;
+extern const std::vector<Kind> kCommunicationKinds, kValueKinds, kPositionKinds, kDetourKinds, kSameKinds;
 
 bool is_collective(ir::Op op);
 

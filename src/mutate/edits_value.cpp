@@ -2,6 +2,7 @@
 // Mistakes in values: factors, constants, terms, functions, operands, stale or missing values.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -55,7 +56,17 @@ bool change(ir::Literal& l, Random& random, std::string& what) {
   if (!std::isfinite(was)) {
     l.d = was > 0 ? 1e4 : -1e4;
   } else {
-    const std::vector<double> choices{was * 2, was / 2, was * 10, was / 10, -was, was + 1, 1 - was, 0, was * was};
+    const std::vector<double> choices{was * 2,
+                                      was / 2,
+                                      was * 10,
+                                      was / 10,
+                                      -was,
+                                      was + 1,
+                                      1 - was,
+                                      0,
+                                      was * was,
+                                      std::numeric_limits<double>::infinity(),
+                                      -std::numeric_limits<double>::infinity()};
     l.d = random.of(choices);
   }
   what = fmt::format("{} instead of {}", l.d, was);

@@ -182,8 +182,10 @@ bool is_affordable(const link::Problem& problem, const interp::InputMaker& maker
 
 interp::Inputs make_inputs(const link::Problem& problem, const interp::InputMaker& maker, uint64_t seed, int round, bool dense) {
   const uint64_t own = Random(seed * 977 + static_cast<uint64_t>(round) + 0x6d757461).next() >> 8;  // never the falsifier's seeds
-  interp::Inputs inputs = maker.make(own, dense ? interp::Detail::Dense : interp::Detail::Fine, round % 3);
-  const int mode = round % 4;
+  // Later on some are in blocks: few values, so that rare patterns (a row without a positive number) come up.
+  const bool blocks = !dense || round % 5 == 4;
+  interp::Inputs inputs = maker.make(own, blocks ? (dense ? interp::Detail::Coarse : interp::Detail::Fine) : interp::Detail::Dense, round % 3);
+  const int mode = blocks && dense ? 0 : round % 4;
   if (mode == 0) return inputs;
   for (ir::NodeId id : problem.free_inputs) {
     auto found = inputs.find(id);

@@ -69,7 +69,8 @@ void add_groups(const manifest::Manifest& m, World& w) {
 
 }  // namespace
 
-Maker::Maker(const manifest::Manifest& m, const link::Programs& base, const std::vector<std::string>& wanted) : base_(base) {
+Maker::Maker(const manifest::Manifest& m, const link::Programs& base, const std::vector<std::string>& wanted)
+    : base_(base), wanted_(wanted) {
   world_.ranks = static_cast<int64_t>(base.ranks.size());
   const frontend::Program& first = *base.ranks[0];
   world_.spmd = first.kind == frontend::Program::Kind::Spmd;
@@ -235,6 +236,18 @@ std::optional<Mutant> Maker::make(uint64_t seed, int64_t draw) const {
   }
   m.what = fmt::format("{} at {} (node {}): {}", m.rank < 0 ? "all ranks" : fmt::format("rank {}", m.rank), sites.name[site], site, what);
   return m;
+}
+
+std::optional<Mutant> Maker::make_deep(const manifest::Manifest& manifest, uint64_t seed, int64_t draw) const {
+  std::optional<Mutant> first = make(seed, draw);
+  if (!first || draw % 4 != 3) return first;
+  const Maker again(manifest, first->programs, wanted_);
+  std::optional<Mutant> second = again.make(seed + 0x9e37, draw);
+  if (!second) return first;
+  second->what = fmt::format("{}; and then {}, {}", first->what, second->kind->name, second->what);
+  if (std::string(first->kind->name) != "rewritten") second->kind = first->kind;
+  second->rank = first->rank == second->rank ? first->rank : -1;
+  return second;
 }
 
 }  // namespace shardproof::mutate

@@ -32,6 +32,8 @@ class Maker {
   Maker(const manifest::Manifest& manifest, const link::Programs& base, const std::vector<std::string>& kinds);
   // nullopt: the draw gives no mutant (the edit is not possible there, or malformed).
   std::optional<Mutant> make(uint64_t seed, int64_t draw) const;
+  // The same; one draw in four is a mutant of a mutant (its kind is the first that is no rewriting).
+  std::optional<Mutant> make_deep(const manifest::Manifest& manifest, uint64_t seed, int64_t draw) const;
   bool empty() const { return kinds_.empty(); }
 
  private:
@@ -44,6 +46,7 @@ class Maker {
   };
   ProgramPtr apply(const Kind& kind, const ProgramPtr& program, ir::NodeId site, Random random, int only_rank, std::string& what) const;
   const link::Programs& base_;
+  std::vector<std::string> wanted_;
   World world_;
   std::vector<const Kind*> kinds_;
   std::map<const frontend::Program*, Sites> sites_;

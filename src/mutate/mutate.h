@@ -54,11 +54,11 @@ struct Summary {
   Count total;
   std::vector<std::pair<std::string, Count>> kinds;  // in the order of the table of kinds
   std::vector<Finding> findings;
-  std::string only;                            // the mutant of Options::only, in words
-  std::string base;                            // the verdict on the unchanged programs
-  std::vector<std::string> unknown, unproved;  // some of the different ones not refuted, of the same ones not proved
-  double seconds = 0, check_seconds = 0, judge_seconds = 0;   // in all, of the default command, of the evaluation
-  std::string ended;  // why fewer than asked were made; "" if not
+  std::string only;                                          // the mutant of Options::only, in words
+  std::string base;                                          // the verdict on the unchanged programs
+  std::vector<std::string> unknown, unproved;                // some of the different ones not refuted, of the same ones not proved
+  double seconds = 0, check_seconds = 0, judge_seconds = 0;  // in all, of the default command, of the evaluation
+  std::string ended;                                         // why fewer than asked were made; "" if not
 };
 
 Result<Summary> run(const manifest::Manifest& manifest, const Options& options);

@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using report::Status;
 
-constexpr int64_t kFruitless = 2000;  // draws in a row without a new mutant: there are no more
+constexpr int64_t kFruitless = 2000;    // draws in a row without a new mutant: there are no more
 constexpr double kProvedSeconds = 0.4;  // for the many evaluations of what seems to be the same
 constexpr size_t kExamples = 20;
 
@@ -47,7 +47,7 @@ class Run {
     for (const Kind& k : kinds()) out_.kinds.emplace_back(k.name, Count{});
     if (maker.empty()) out_.ended = "the distributed program has no place for such a mistake";
     if (options_.only >= 0) {
-      std::optional<Mutant> mutant = maker.make(options_.seed, options_.only);
+      std::optional<Mutant> mutant = maker.make_deep(m_, options_.seed, options_.only);
       if (mutant) out_.only = fmt::format("{}, {}", mutant->kind->name, mutant->what);
       if (mutant && !options_.only_name) try_mutant(*mutant);
     } else if (!maker.empty()) {
@@ -61,7 +61,7 @@ class Run {
           out_.ended = "no more mutants were found";
           break;
         }
-        std::optional<Mutant> mutant = maker.make(options_.seed, draw);
+        std::optional<Mutant> mutant = maker.make_deep(m_, options_.seed, draw);
         const bool fresh = mutant && seen_.insert(fmt::format("{} {}", mutant->kind->name, mutant->what)).second && try_mutant(*mutant);
         fruitless = fresh ? 0 : fruitless + 1;
       }
