@@ -88,6 +88,16 @@ std::optional<NodeId> value(ir::Builder& b, const Problem& p, const Term& term, 
   return std::nullopt;
 }
 
+// The type in which two values are compared: integers of different widths in one that holds both, since narrowing would wrap a difference
+// away.
+ir::DType common(ir::DType x, ir::DType y) {
+  if (x == y || !ir::is_int(x) || !ir::is_int(y)) return x;
+  const bool wider = ir::int_bits(y) > ir::int_bits(x);
+  if (ir::is_unsigned_int(x) == ir::is_unsigned_int(y)) return wider ? y : x;
+  const ir::DType with_sign = ir::is_unsigned_int(x) ? y : x, without = ir::is_unsigned_int(x) ? x : y;
+  return ir::int_bits(with_sign) > ir::int_bits(without) ? with_sign : ir::DType::I64;
+}
+
 std::optional<Pairs> term_goals(ir::Builder& b, const Problem& p, const Output& output, const Placement& placement) {
   Pairs pairs;
   for (const Term& term : placement.terms) {
@@ -103,8 +113,9 @@ std::optional<Pairs> term_goals(ir::Builder& b, const Problem& p, const Output& 
       std::optional<NodeId> x = value(b, p, term, static_cast<int64_t>(r));
       if (!x || b.shape(*x) != b.shape(output.sequential)) return std::nullopt;
       some = true;
-      if (b.dtype(*x) != b.dtype(output.sequential)) x = b.convert(*x, b.dtype(output.sequential));
-      add_pair(pairs, output.sequential, *x);
+      const ir::DType type = common(b.dtype(output.sequential), b.dtype(*x));
+      if (b.dtype(*x) != type) x = b.convert(*x, type);
+      add_pair(pairs, b.dtype(output.sequential) == type ? output.sequential : b.convert(output.sequential, type), *x);
     }
     if (!some) return std::nullopt;
   }
@@ -165,6 +176,9 @@ std::optional<Pairs> Problem::goals(const Output& output, const Placement& place
     bool exact = step->kind == Step::Kind::Partial && step->op != manifest::ReduceOp::Avg;
     if (!ir::is_float(dtype) && !(exact && ir::is_int(dtype))) return std::nullopt;
   }
+  for (size_t r = 0; r < output.distributed.size(); ++r) {
+    if (output.distributed[r] != ir::kNoNode && holds(placement, mesh, static_cast<int64_t>(r))) dtype = common(dtype, graph[output.distributed[r]].dtype);
+  }
   Pairs pairs;
   struct Made {
     const Part* part;
@@ -190,6 +204,7 @@ std::optional<Pairs> Problem::goals(const Output& output, const Placement& place
       whole = same->node;
     } else {
       whole = view(b, output.sequential, part, padding ? Padding::Make : Padding::Leave);
+      if (b.dtype(whole) != dtype) whole = b.convert(whole, dtype);
       made.push_back({&part, padding, whole});
     }
     if (!steps.empty()) {

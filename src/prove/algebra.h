@@ -99,7 +99,8 @@ class Algebra {
   std::pair<int64_t, int64_t> range(const Poly& p, const Ext& ctx) const;       // bounds of an integer poly
   // The same by cases of the brackets in p (masked indices).
   std::pair<int64_t, int64_t> range_by_cases(const Poly& p, const Ext& ctx, std::vector<Factor> guards = {}, int depth = 0);
-  bool equal(const Poly& a, const Poly& b, const Ext& ctx);
+  // where_defined: only where a is defined (a is the sequential side).
+  bool equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined = false);
 
   std::string str(const Poly& p) const;
   std::string str(const Factor& f) const;

@@ -109,14 +109,41 @@ std::pair<Term, Ext> Algebra::open_red(const Factor& red, const Ext& ctx) const 
   return {std::move(t), std::move(ext)};
 }
 
-bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx) {
-  Poly d = add(a, scale(b, -1), ctx);
-  for (const Term& t : d) {
+bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined) {
+  // What makes p undefined wherever the guard t is: a guard of its own, or a term with these factors; not one that a bracket can hide, and
+  // not an infinite one, which may be a value.
+  auto undefined_too = [&](const Poly& p, const Term& t) {
+    for (const Term& o : p) {
+      if (!std::includes(o.f.begin(), o.f.end(), t.f.begin(), t.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; })) continue;
+      if (o.coef.is_zero()) return true;
+      const bool hidden = std::any_of(o.f.begin(), o.f.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; });
+      if (!hidden && known(t, ctx).never_inf()) return true;
+    }
+    return false;
+  };
+  // Terms that stand on both sides are equal, infinite or not; then only guards of one side are left to excuse.
+  Poly left, right;
+  for (size_t i = 0, j = 0; i < a.size() || j < b.size();) {
+    const int c = i == a.size() ? 1 : j == b.size() ? -1 : prove::compare(a[i], b[j]);
+    if (c == 0 && a[i].coef == b[j].coef) {
+      ++i, ++j;
+    } else {
+      if (c <= 0) left.push_back(a[i++]);
+      if (c >= 0) right.push_back(b[j++]);
+    }
+  }
+  const bool guards_only = std::all_of(left.begin(), left.end(), [](const Term& t) { return t.coef.is_zero(); }) &&
+                           std::all_of(right.begin(), right.end(), [](const Term& t) { return t.coef.is_zero(); });
+  Poly open;
+  if (guards_only) {
+    if (!where_defined) open = left;
+    open.insert(open.end(), right.begin(), right.end());
+  } else {
+    open = add(a, scale(b, -1), ctx);
+  }
+  for (const Term& t : open) {
     if (!t.coef.is_zero()) return false;
-    // A guard: harmless if it is finite here, or if b is undefined there, too (all its factors stand in one term of b).
-    bool excused = known(t, ctx).finite;
-    for (const Term& o : b) excused |= std::includes(o.f.begin(), o.f.end(), t.f.begin(), t.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
-    if (!excused) return false;
+    if (!known(t, ctx).finite && !(undefined_too(a, t) && (where_defined || undefined_too(b, t)))) return false;
   }
   return true;
 }

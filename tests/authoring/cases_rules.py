@@ -212,6 +212,94 @@ select = case(
     why="The logarithm of a negative number is undefined, but where does not take that branch.",
 )
 
+# What one program leaves undefined or makes infinite where the other does not: each pair agrees on random numbers and differs at a zero,
+# a negative or an infinity.
+POSITIVE = {"facts": ["x > 0"]}
+NOT_NEGATIVE = {"facts": ["x >= 0"]}
+
+
+def undefined_pair(name, seq, dist, why, wrong="anywhere", right=POSITIVE, inputs=None, **more):
+    """The right program has facts that rule the point out, or does the same on both sides; the wrong one has not."""
+    first = case(
+        name,
+        seq=seq,
+        dist=local(more.pop("right_dist", dist)),
+        inputs=inputs or X,
+        outputs=ROWS,
+        mesh=DP2,
+        verdict="PROVED",
+        accept=["UNKNOWN"],
+        numeric=False,
+        manifest=right,
+        why="Nothing that is undefined or infinite can occur, or it occurs on both sides.",
+    )
+    variant(first, wrong, dist=local(dist), verdict="REFUTED", accept=["UNKNOWN"], manifest=more.pop("wrong_manifest", {}), why=why)
+
+
+undefined_pair("inverted_twice", lambda x: x * 2, lambda x: 1 / (1 / x) * 2, "At x = 0 the ranks divide by zero.")
+undefined_pair(
+    "root_added_and_divided",
+    lambda x: x * 2,
+    lambda x: x * 2 * (1 + torch.sqrt(x)) / (1 + torch.sqrt(x)),
+    "1 + sqrt(x) is positive only where it is defined.",
+    right=NOT_NEGATIVE,
+)
+undefined_pair(
+    "zero_of_undefined",
+    lambda x: x - x,
+    lambda x: torch.exp(torch.log(x)) - torch.exp(torch.log(x)),
+    "The logarithm of a negative number is undefined, also where it cancels.",
+)
+undefined_pair(
+    "absolute_root",
+    lambda x: torch.abs(x) * torch.sqrt(torch.abs(x)),
+    lambda x: torch.abs(x * torch.sqrt(x)),
+    "The root of a negative number is undefined, and its absolute value, too.",
+    right=NOT_NEGATIVE,
+)
+undefined_pair(
+    "infinite_factor_of_a_sum",
+    lambda x: torch.log(x[:, 0]) * x.sum(-1),
+    lambda x: (torch.log(x[:, :1]) * x).sum(-1),
+    "With log 0 = -inf before terms of both signs the sum is undefined, the product is not.",
+)
+undefined_pair(
+    "mask_before_log",
+    lambda x: torch.log(x)[:, :2].sum(-1),
+    lambda x: ((torch.arange(3) < 2) * torch.log(x)).sum(-1),
+    "0 log 0 is undefined; the one-device program does not read that column.",
+    wrong="multiplied",
+    right_dist=lambda x: torch.log(x[:, :2]).sum(-1),
+    right=NOT_NEGATIVE,
+    wrong_manifest=NOT_NEGATIVE,
+)
+undefined_pair(
+    "one_hot_before_log",
+    lambda x, n: torch.log(x).gather(1, n[:, None])[:, 0],
+    lambda x, n: ((n[:, None] == torch.arange(3)) * torch.log(x)).sum(-1),
+    "A one-hot row times log 0 is undefined at every place that is not looked up.",
+    wrong="multiplied",
+    right={"facts": ["n in [0, 3)", "x > 0"]},
+    wrong_manifest={"facts": ["n in [0, 3)", "x >= 0"]},
+    inputs={"x": Tensor((4, 3), "Shard(0)@dp"), "n": Tensor((4,), "Shard(0)@dp", torch.int64, 0, 3)},
+)
+undefined_pair(
+    "integer_sum_to_float",
+    lambda n: n.sum(-1).to(torch.float32),
+    lambda n: n.to(torch.float32).sum(-1),
+    "The sum of large integers wraps, that of floats does not.",
+    right={"facts": ["n in [0, 100)"]},
+    inputs={"n": Tensor((4, 3), "Shard(0)@dp", torch.int64)},
+)
+undefined_pair(
+    "integer_output_narrowed",
+    lambda n: n.to(torch.int8),
+    lambda n: n * 1,
+    "The one-device value wraps at 8 bits, the ranks' does not: outputs of two integer types are compared in the wider one.",
+    right={"facts": ["n in [0, 100)"]},
+    inputs={"n": Tensor((4, 3), "Shard(0)@dp", torch.int64)},
+)
+
 # --- ties
 ties = case(
     "top_k_rows",
