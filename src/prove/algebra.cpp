@@ -418,8 +418,9 @@ Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
     if (c == 0) {
       const bool infinite = t.f.size() == 1 && nodes_[t.f[0].node].kind == Kind::Inf;
       if (infinite && !(a[i].coef == b[j].coef)) throw Overflow("inf - inf");
-      if (a[i].coef.negative() != b[j].coef.negative() && !a[i].coef.is_zero() && !b[j].coef.is_zero() && !(a[i].coef == -b[j].coef) && !known(t, ctx).never_inf())
-        throw Overflow("inf - inf");   // 2 x - x is x only where x is no infinity
+      const bool guards_one = a[i].coef.is_zero() != b[j].coef.is_zero();
+      const bool cancels = a[i].coef.negative() != b[j].coef.negative() && !a[i].coef.is_zero() && !b[j].coef.is_zero() && !(a[i].coef == -b[j].coef);
+      if ((guards_one || cancels) && !known(t, ctx).never_inf()) throw Overflow("inf - inf");   // 2 x - x and x + 0 x are x only where x is no infinity
       t.coef = infinite ? a[i].coef : a[i].coef + b[j].coef;
       ++i;
       ++j;
@@ -440,7 +441,11 @@ Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
   }
   for (Term& g : guards) {
     const auto at = std::lower_bound(out.begin(), out.end(), g, [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
-    if (at == out.end() || !same_monomial(*at, g)) out.insert(at, std::move(g));
+    if (at == out.end() || !same_monomial(*at, g)) {
+      out.insert(at, std::move(g));
+    } else if (!at->coef.is_zero() && !known(g, ctx).never_inf()) {
+      throw Overflow("inf - inf");   // the term is infinite where the guard says undefined
+    }
   }
   // -inf + finite = -inf (L-6); a select with an infinite branch takes finite terms in.
   for (const Term& t : out) {

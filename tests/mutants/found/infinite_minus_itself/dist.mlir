@@ -1,0 +1,8 @@
+module @dist attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<8xf32>) -> (tensor<8xf32>) {
+    %1 = stablehlo.log %arg0 : tensor<8xf32>
+    %2 = stablehlo.subtract %1, %1 : tensor<8xf32>
+    %3 = stablehlo.add %1, %2 : tensor<8xf32>
+    return %3 : tensor<8xf32>
+  }
+}
