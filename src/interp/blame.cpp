@@ -67,7 +67,34 @@ Blamer::Blamer(const link::Problem& problem, std::shared_ptr<const Inputs> input
   prints_ = std::make_unique<Fingerprints>(problem, *evaluator_, shown);
 }
 
-bool Blamer::held(ir::NodeId id) {
+// Up to a factor that is a number of ranks: a loss that each rank averages over its own samples scales what is between it and the
+// average over ranks, and that is no mistake by itself.
+bool Blamer::held_scaled(ir::NodeId id) {
+  const auto known = scaled_.find(id);
+  if (known != scaled_.end()) return known->second.has_value();
+  std::optional<Holding> found;
+  if (ir::is_float(problem_.graph[id].dtype) && prints_->has(id) && !prints_->print(id).constant) {
+    std::set<double> factors;
+    const unsigned sets = 1u << std::min<size_t>(problem_.mesh.axes.size(), 6);
+    for (unsigned axes = 1; axes < sets; ++axes) {
+      double n = 1;
+      for (size_t a = 0; a < problem_.mesh.axes.size(); ++a) n *= (axes >> a & 1) ? static_cast<double>(problem_.mesh.axes[a].size) : 1;
+      if (n > 1) factors.insert({n, 1 / n});
+    }
+    for (double c : factors) {
+      for (const Holding& h : prints_->holdings(id, c)) {
+        if (h.how == Holding::How::Partial) continue;
+        found = h;
+        break;
+      }
+      if (found) break;
+    }
+  }
+  scaled_[id] = found;
+  return found.has_value();
+}
+
+bool Blamer::held(ir::NodeId id, bool or_scaled) {
   // A view of what is held is held, and so is a view of an input: its relation is given.
   for (;;) {
     const ir::Node& n = problem_.graph[id];
@@ -77,6 +104,7 @@ bool Blamer::held(ir::NodeId id) {
       if (it == holdings_.end()) it = holdings_.emplace(id, prints_->holdings(id)).first;
       if (!it->second.empty()) return true;
       if (in_pieces(id)) return true;
+      if (or_scaled && held_scaled(id)) return true;
     }
     const bool is_view = n.op == ir::Op::Transpose || n.op == ir::Op::Reshape || n.op == ir::Op::Slice || n.op == ir::Op::Broadcast ||
                          n.op == ir::Op::Reverse || (n.op == ir::Op::Map && n.fn == ir::Fn::Convert);
@@ -148,7 +176,7 @@ std::optional<Blamer::Suspect> Blamer::first_lost(ir::NodeId output) {
     std::vector<ir::NodeId> work;
     for (const link::Output& o : problem_.outputs) {
       if (!o.blocked && o.sequential != ir::kNoNode && o.sequential < visible_.size() && evaluator_->get(o.sequential) &&
-          held(o.sequential))
+          held(o.sequential, false))
         work.push_back(o.sequential);
     }
     while (!work.empty()) {
@@ -273,7 +301,7 @@ void Blamer::pending_operand(const Suspect& suspect, const Family& family, const
     const auto first = std::find_if(nodes.begin(), nodes.end(), [](ir::NodeId id) { return id != ir::kNoNode; });
     const std::string axes = prints_->axes_words(holder->axes);
     d.code = "SP103";
-    d.kind = output.role == manifest::Role::Gradient ? "missing-backward-all-reduce" : "missing-all-reduce";
+    d.kind = missing_reduction(output);
     d.explanation = "its operand " + g[*first].label + " is still a partial sum over " + axes +
                     ": the ranks' values add up to the sequential " + g[x].label;
     d.repair = "all_reduce(sum, " + axes + ") after " + g[*first].label;
@@ -284,12 +312,54 @@ void Blamer::pending_operand(const Suspect& suspect, const Family& family, const
   }
 }
 
+// Something counted several times that the ranks first hold as partial sums was reduced once too often; it is no bias. And where the
+// ranks' values must be added up to see it, the reduction itself is missing.
+void Blamer::counted_reduction(const Suspect& suspect, const Family& family, const link::Output& output, Diagnosis& d) const {
+  const bool partial_wanted =
+      suspect.node == output.sequential && std::any_of(output.expect.steps.begin(), output.expect.steps.end(),
+                                                       [](const manifest::Step& s) { return s.kind == manifest::Step::Kind::Partial; });
+  if (d.summed && !partial_wanted && !reduced_later(family, output)) {
+    d.code = "SP103";
+    d.kind = missing_reduction(output);
+    d.repair.clear();
+    return;
+  }
+  if (d.summed || !prints_->has(d.counted) || prints_->print(d.counted).constant) return;
+  const std::vector<Holding> once = prints_->holdings(d.counted), more = prints_->holdings(d.counted, 1 + d.times);
+  const auto is_partial = [](const Holding& h) { return h.how == Holding::How::Partial; };
+  if (std::all_of(more.begin(), more.end(), is_partial) && std::none_of(once.begin(), once.end(), is_partial)) return;
+  d.code = d.times > 0 ? "SP102" : "SP101";
+  d.kind = d.times > 0 ? "redundant-all-reduce" : "wrong-scale";
+  d.repair.clear();
+}
+
+// An operand that the ranks hold only as a multiple.
+bool Blamer::scaled_operand(const Suspect& suspect, const Family& family, Diagnosis& d) {
+  std::set<ir::NodeId> read;
+  for (ir::NodeId id : family.nodes) {
+    if (id == ir::kNoNode) continue;
+    for (ir::NodeId x : visible_operands(id)) read.insert(x);
+  }
+  for (ir::NodeId x : suspect.inputs) {
+    const auto exact = holdings_.find(x);
+    const auto scaled = scaled_.find(x);
+    if (exact == holdings_.end() || !exact->second.empty() || scaled == scaled_.end() || !scaled->second) continue;
+    const auto& nodes = prints_->families()[scaled->second->family].nodes;
+    const auto used = std::find_if(nodes.begin(), nodes.end(), [&](ir::NodeId id) { return id != ir::kNoNode && read.count(id) != 0; });
+    if (used == nodes.end()) continue;
+    describe_multiple(problem_, scaled->second->factor, problem_.graph[*used].label, problem_.graph[x].shape.empty(), d);
+    d.explanation = "its operand " + d.explanation;
+    return true;
+  }
+  return false;
+}
+
 std::optional<Blame> Blamer::find(const Refutation& refutation) {
   const link::Output& output = problem_.outputs[refutation.output];
   const ir::NodeId target = output.sequential;
   if (!evaluator_->get(target) || problem_.side[target] != link::kSequential) return std::nullopt;
   Suspect suspect;
-  if (!held(target)) {
+  if (!held(target, false)) {
     const auto lost = first_lost(target);
     if (!lost) return std::nullopt;
     suspect = *lost;
@@ -308,7 +378,17 @@ std::optional<Blame> Blamer::find(const Refutation& refutation) {
     if (family.nodes[r] != ir::kNoNode) blame.distributed.emplace_back(static_cast<int>(r), family.nodes[r]);
   }
   Diagnosis d = diagnose(problem_, *evaluator_, output, suspect.node, family);
-  if ((d.code == "SP109" || d.code == "SP107") && suspect.node != target) pending_operand(suspect, family, output, d, blame);
+  const bool unclear = d.code == "SP109" || (d.code == "SP107" && suspect.node != target);
+  if (unclear) pending_operand(suspect, family, output, d, blame);
+  const bool pending = unclear && d.code == "SP103";
+  if (d.code == "SP109") scaled_operand(suspect, family, d);
+  if (d.code == "SP102" && d.kind == "redundant-all-reduce") sum_or_mean(family, output, d);
+  if (d.code == "SP109") by_route(suspect, family, output, d);
+  if (d.code == "SP107") counted_reduction(suspect, family, output, d);
+  if (d.code == "SP103") other_group(suspect, family, d);
+  if (d.code == "SP103" && pending) reduced_too_late(suspect, family, output, d);
+  if (d.code == "SP103" || d.code == "SP109") uneven_mean(suspect, family, output, d);
+  if (d.code == "SP103" || d.code == "SP107" || d.code == "SP109") norm_words(suspect, output, d);
   blame.kind = d.kind;
   blame.code = d.code;
   blame.explanation = d.explanation;

@@ -3,7 +3,8 @@
 // is read off the numbers of the witness; where nothing fits it only says that they differ.
 //
 // Codes: SP101 wrong scale, SP102 redundant reduction, SP103 missing reduction, SP104 wrong shard or order, SP105 zeros where values
-// belong, SP106 ranks disagree, SP107 something counted several times, SP109 another difference.
+// belong, SP106 ranks disagree, SP107 something counted several times, SP108 microbatches that are not added up
+// (blame_route.cpp), SP109 another difference.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -97,6 +98,39 @@ std::string rational(double c) {
   return fmt::format("{:.9g}", c);
 }
 
+int64_t size_of(const manifest::Mesh& mesh, unsigned axes) {
+  int64_t size = 1;
+  for (size_t a = 0; a < mesh.axes.size(); ++a) size *= (axes >> a & 1) ? mesh.axes[a].size : 1;
+  return size;
+}
+
+std::string words(const manifest::Mesh& mesh, unsigned axes) {
+  std::string out;
+  for (size_t a = 0; a < mesh.axes.size(); ++a) {
+    if (axes >> a & 1) out += (out.empty() ? "" : ", ") + mesh.axes[a].name;
+  }
+  return out;
+}
+
+// Axis sets with more than one rank, small first.
+std::vector<unsigned> axis_sets(const manifest::Mesh& mesh) {
+  std::vector<unsigned> out;
+  const unsigned count = 1u << std::min<size_t>(mesh.axes.size(), 6);
+  for (unsigned a = 1; a < count; ++a) {
+    if (size_of(mesh, a) > 1) out.push_back(a);
+  }
+  std::stable_sort(out.begin(), out.end(), [](unsigned x, unsigned y) { return __builtin_popcount(x) < __builtin_popcount(y); });
+  return out;
+}
+
+int64_t coordinate_of(const manifest::Mesh& mesh, unsigned axes, int64_t rank) {
+  int64_t c = 0;
+  for (size_t a = 0; a < mesh.axes.size(); ++a) {
+    if (axes >> a & 1) c = c * mesh.axes[a].size + mesh.coordinate(rank, static_cast<int>(a));
+  }
+  return c;
+}
+
 bool is_view(ir::Op op) {
   return op == ir::Op::Transpose || op == ir::Op::Reshape || op == ir::Op::Slice || op == ir::Op::Broadcast || op == ir::Op::Reverse;
 }
@@ -117,7 +151,9 @@ class Diagnoser {
   }
 
   Diagnosis run() {
-    Diagnosis d{"wrong-value", "SP109", "", ""};
+    Diagnosis d;
+    d.kind = "wrong-value";
+    d.code = "SP109";
     if (values_.empty()) {
       d.explanation = "no distributed tensor corresponds to it";
       return d;
@@ -130,28 +166,9 @@ class Diagnoser {
   }
 
  private:
-  int64_t size_of(unsigned axes) const {
-    int64_t size = 1;
-    for (size_t a = 0; a < p_.mesh.axes.size(); ++a) size *= (axes >> a & 1) ? p_.mesh.axes[a].size : 1;
-    return size;
-  }
-  std::string words(unsigned axes) const {
-    std::string out;
-    for (size_t a = 0; a < p_.mesh.axes.size(); ++a) {
-      if (axes >> a & 1) out += (out.empty() ? "" : ", ") + p_.mesh.axes[a].name;
-    }
-    return out;
-  }
-  // Axis sets with more than one rank, small first.
-  std::vector<unsigned> axis_sets() const {
-    std::vector<unsigned> out;
-    const unsigned count = 1u << std::min<size_t>(p_.mesh.axes.size(), 6);
-    for (unsigned a = 1; a < count; ++a) {
-      if (size_of(a) > 1) out.push_back(a);
-    }
-    std::stable_sort(out.begin(), out.end(), [](unsigned x, unsigned y) { return __builtin_popcount(x) < __builtin_popcount(y); });
-    return out;
-  }
+  int64_t size_of(unsigned axes) const { return shardproof::interp::size_of(p_.mesh, axes); }
+  std::string words(unsigned axes) const { return shardproof::interp::words(p_.mesh, axes); }
+  std::vector<unsigned> axis_sets() const { return shardproof::interp::axis_sets(p_.mesh); }
   // The ranks of one group along `axes` that contains the first rank; empty if some have no value. Positions into values_.
   std::vector<std::vector<size_t>> groups(unsigned axes) const {
     std::map<int64_t, std::vector<size_t>> by_key;
@@ -171,30 +188,10 @@ class Diagnoser {
   }
 
   std::string missing_kind() const {
-    if (output_.role == manifest::Role::Gradient) return is_target_ ? "missing-gradient-all-reduce" : "missing-backward-all-reduce";
-    return "missing-all-reduce";
+    return output_.role == manifest::Role::Gradient ? "missing-gradient-all-reduce" : "missing-all-reduce";
   }
   void scale_words(Diagnosis& d, double c, const std::string& what) const {
-    d.code = "SP101";
-    d.kind = "wrong-scale";
-    d.explanation = fmt::format("{} is {} times the sequential value", what, rational(c));
-    d.repair = fmt::format("multiply {} by {}", name_, rational(1 / c));
-    for (unsigned a : axis_sets()) {
-      const double n = static_cast<double>(size_of(a));
-      if (std::fabs(c - n) < 1e-6 * n) {
-        d.code = "SP102";
-        d.kind = s_value_.axes.empty() && !is_target_ ? "dp-average-scale" : "redundant-all-reduce";
-        d.explanation += fmt::format(": the number of ranks along {} (summed once too often, or not averaged)", words(a));
-        d.repair = fmt::format("remove an all_reduce over {} before {}, or divide by {}", words(a), name_, size_of(a));
-        return;
-      }
-      if (std::fabs(c * n - 1) < 1e-6) {
-        d.kind = "dp-average-scale";
-        d.explanation += fmt::format(": divided by the number of ranks along {} once too often", words(a));
-        d.repair = fmt::format("multiply {} by {}, or use a sum instead of an average over {}", name_, size_of(a), words(a));
-        return;
-      }
-    }
+    describe_multiple(p_, c, what, s_value_.axes.empty() && !is_target_, d);
   }
 
   bool on_whole(Diagnosis& d) {
@@ -290,6 +287,18 @@ class Diagnoser {
     return false;
   }
   bool counted(Diagnosis& d, const std::vector<double>& got, const Aligned& a, const std::string& how) {
+    const double first = got.empty() ? 0 : got[0] - a.v[0][0];
+    bool constant =
+        got.size() > 1 && how.empty() && std::fabs(first) > 1e-6 * a.scale && p_.graph[s_].source_op.find("add") != std::string::npos;
+    for (size_t i = 0; i < got.size() && constant; ++i)
+      constant = std::fabs(got[i] - a.v[0][i] - first) <= 1e-9 * (a.scale + std::fabs(first));
+    if (constant) {
+      d.code = "SP107";
+      d.kind = "bias-double-count";
+      d.explanation = fmt::format("{} is the sequential value {:+.9g} everywhere", name_, first);
+      d.repair = "add the number after the reduction";
+      return true;
+    }
     std::vector<ir::NodeId> stack(p_.graph[s_].in.begin(), p_.graph[s_].in.end());
     for (size_t seen = 0; seen < 24 && seen < stack.size(); ++seen) {
       const ir::NodeId x = stack[seen];
@@ -325,6 +334,9 @@ class Diagnoser {
       const std::string name = shown.op == ir::Op::Input ? shown.name : shown.label;
       d.code = "SP107";
       d.kind = "bias-double-count";
+      d.counted = x;
+      d.times = *c;
+      d.summed = !how.empty();
       d.explanation = *c > 0 ? fmt::format("{}{} contains {} {} times more than the sequential value", name_, how, name, rational(*c))
                              : fmt::format("{}{} contains {} {} times less than the sequential value", name_, how, name, rational(-*c));
       d.repair = fmt::format("add {} after the reduction, or on one rank only", name);
@@ -451,13 +463,7 @@ class Diagnoser {
     return slice_of(s_value_, from, step, part);
   }
   bool pieces_of(Diagnosis& d, size_t dim, const ir::Shape& part, unsigned axes, const std::vector<int64_t>& found) {
-    const auto coordinate = [&](int64_t rank) {
-      int64_t c = 0;
-      for (size_t a = 0; a < p_.mesh.axes.size(); ++a) {
-        if (axes >> a & 1) c = c * p_.mesh.axes[a].size + p_.mesh.coordinate(rank, static_cast<int>(a));
-      }
-      return c;
-    };
+    const auto coordinate = [&](int64_t rank) { return coordinate_of(p_.mesh, axes, rank); };
     bool all = true, right = true;
     std::string who;
     for (size_t k = 0; k < found.size(); ++k) {
@@ -556,6 +562,51 @@ class Diagnoser {
 };
 
 }  // namespace
+
+void describe_multiple(const link::Problem& problem, double c, const std::string& name, bool loss, Diagnosis& d) {
+  d.code = "SP101";
+  d.kind = "wrong-scale";
+  d.explanation = fmt::format("{} is {} times the sequential value", name, rational(c));
+  d.repair = fmt::format("multiply {} by {}", name, rational(1 / c));
+  for (unsigned a : axis_sets(problem.mesh)) {
+    const int64_t n = size_of(problem.mesh, a);
+    const std::string axes = words(problem.mesh, a);
+    if (std::fabs(c - static_cast<double>(n)) < 1e-6 * static_cast<double>(n)) {
+      d.code = "SP102";
+      d.kind = loss ? "dp-average-scale" : "redundant-all-reduce";
+      d.explanation += fmt::format(": the number of ranks along {} (summed once too often, or not averaged)", axes);
+      d.repair = fmt::format("remove an all_reduce over {} before {}, or divide by {}", axes, name, n);
+      return;
+    }
+    if (std::fabs(c * static_cast<double>(n) - 1) < 1e-6) {
+      d.kind = "dp-average-scale";
+      d.explanation += fmt::format(": divided by the number of ranks along {} once too often", axes);
+      d.repair = fmt::format("multiply {} by {}, or use a sum instead of an average over {}", name, n, axes);
+      return;
+    }
+  }
+}
+
+bool holds_in_order(const link::Problem& problem, const Value& sequential, const std::vector<const Value*>& per_rank, unsigned axes) {
+  const ir::Shape whole = sequential.shape();
+  const int64_t pieces = size_of(problem.mesh, axes);
+  for (size_t r = 0; r < per_rank.size(); ++r) {
+    const Value* v = per_rank[r];
+    if (!v) continue;
+    const ir::Shape part = v->shape();
+    if (part.size() != whole.size()) return false;
+    std::vector<int64_t> from(part.size(), 0), step(part.size(), 1);
+    for (size_t e = 0; e < part.size(); ++e) {
+      if (part[e] == whole[e]) continue;
+      if (part[e] * pieces != whole[e]) return false;
+      from[e] = coordinate_of(problem.mesh, axes, static_cast<int64_t>(r)) * part[e];
+    }
+    const Value expected = slice_of(sequential, from, step, part);
+    const Aligned a = align({&expected, v});
+    if (!a.ok || !all_close(a.v[0], a.v[1], a.scale)) return false;
+  }
+  return true;
+}
 
 Diagnosis diagnose(const link::Problem& problem, const Evaluator& evaluator, const link::Output& output, ir::NodeId sequential,
                    const Family& family) {

@@ -163,15 +163,20 @@ Fingerprints::Fingerprints(const link::Problem& problem, Evaluator& evaluator, c
             [](const Entry& x, const Entry& y) { return x.sum != y.sum ? x.sum < y.sum : x.family < y.family; });
 }
 
-std::vector<Holding> Fingerprints::holdings(ir::NodeId sequential) const {
-  const Print& p = prints_.at(sequential);
+std::vector<Holding> Fingerprints::holdings(ir::NodeId sequential, double factor) const {
+  Print p = prints_.at(sequential);
+  p.sum *= factor;
+  p.squares *= factor * factor;
+  p.cubes *= factor * factor * factor;
+  p.weighted *= factor;
+  p.size *= std::fabs(factor);
   std::vector<Holding> out;
   if (!p.usable) return out;
   const double scale = p.size * std::sqrt(std::max(p.count, 1.0)) + std::fabs(p.sum), reach = 4 * kTolerance * scale;
   auto it = std::lower_bound(entries_.begin(), entries_.end(), p.sum - reach, [](const Entry& e, double v) { return e.sum < v; });
   for (; it != entries_.end() && it->sum <= p.sum + reach && out.size() < 64; ++it) {
     if (!it->partial) {
-      if (same_totals(it->total, p)) out.push_back({it->family, it->axes == 0 ? Holding::How::Whole : Holding::How::Cut, it->axes});
+      if (same_totals(it->total, p)) out.push_back({it->family, it->axes == 0 ? Holding::How::Whole : Holding::How::Cut, it->axes, factor});
       continue;
     }
     // Partial sums have the sequential shape on every rank; the weighted sum is linear, too.
@@ -179,7 +184,7 @@ std::vector<Holding> Fingerprints::holdings(ir::NodeId sequential) const {
     const auto first = std::find_if(nodes.begin(), nodes.end(), [](ir::NodeId id) { return id != ir::kNoNode; });
     if (problem_.graph[*first].shape != problem_.graph[sequential].shape) continue;
     if (close(it->total.weighted, p.weighted, std::fabs(p.weighted) + p.size * std::sqrt(std::max(p.count, 1.0)))) {
-      out.push_back({it->family, Holding::How::Partial, it->axes});
+      out.push_back({it->family, Holding::How::Partial, it->axes, factor});
     }
   }
   const std::string& label = problem_.graph[sequential].label;

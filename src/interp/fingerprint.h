@@ -33,14 +33,15 @@ struct Holding {
   size_t family = 0;
   enum class How : uint8_t { Whole, Cut, Partial } how = How::Whole;
   unsigned axes = 0;  // mesh axes (bits) over which it is cut or partial
+  double factor = 1;  // what is held is this multiple
 };
 
 class Fingerprints {
  public:
   // `visible`: nodes whose values count, all evaluated.
   Fingerprints(const link::Problem& problem, Evaluator& evaluator, const std::vector<ir::NodeId>& visible);
-  // Families that hold the value of a sequential node, best first (a few).
-  std::vector<Holding> holdings(ir::NodeId sequential) const;
+  // Families that hold the value of a sequential node, or a multiple of it, best first (a few).
+  std::vector<Holding> holdings(ir::NodeId sequential, double factor = 1) const;
   // Whether some rank, or several together, hold a value with these totals: for pieces (microbatches).
   bool held_somewhere(const Print& piece) const;
   const std::vector<Family>& families() const { return families_; }

@@ -42,7 +42,7 @@ bug(
         "one_group": (
             lambda rank, x, w: torch.relu(all_reduce(x @ w, "sum", "ep")),
             "The fused all-reduce runs over one of the two groups.",
-            "missing-all-reduce",
+            "missing-all-reduce wrong-group",
         )
     },
 )
@@ -555,7 +555,7 @@ bug(
         "local_normaliser": (
             lambda rank, q, k, v, do: query_gradient_local_lse(q, k, do, v),
             "The probabilities are normalised over the rank's own block.",
-            "cp-attention online-softmax lse-merge missing-all-reduce missing-backward-all-reduce",
+            "cp-attention online-softmax lse-merge missing-all-reduce missing-backward-all-reduce missing-gradient-all-reduce",
         )
     },
 )

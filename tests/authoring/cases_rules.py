@@ -233,7 +233,15 @@ def undefined_pair(name, seq, dist, why, wrong="anywhere", right=POSITIVE, input
         manifest=right,
         why="Nothing that is undefined or infinite can occur, or it occurs on both sides.",
     )
-    variant(first, wrong, dist=local(dist), verdict="REFUTED", accept=["UNKNOWN"], manifest=more.pop("wrong_manifest", {}), why=why)
+    variant(
+        first,
+        wrong,
+        dist=local(dist),
+        verdict="REFUTED",
+        accept=["UNKNOWN"],
+        manifest=more.pop("wrong_manifest", {}),
+        why=why,
+    )
 
 
 undefined_pair("inverted_twice", lambda x: x * 2, lambda x: 1 / (1 / x) * 2, "At x = 0 the ranks divide by zero.")
