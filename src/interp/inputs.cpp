@@ -268,8 +268,10 @@ Value InputMaker::make_one(const Plan& plan, uint64_t seed, Detail detail, int v
     const bool negative = random.unit() < (plan.positive ? (variant == 2 ? 0.08 : 0.0) : variant == 1 ? 0.1 : 0.5);
     if (plan.has_range) {
       const double high = std::min(plan.high, plan.low + 1e6);
+      if (variant == 2 && random.unit() < 0.05) return plan.low;
       return plan.low + std::floor(random.unit() * 4096) / 4096 * (high - plan.low);
     }
+    if (plan.at_least && !plan.greater && variant == 2 && random.unit() < 0.1) return plan.minimum;
     if (plan.at_least) return plan.minimum + size * (n.shape.size() >= 2 ? scale : 1);
     // A few zeros show > for >=, and what is only a sign or a truth value.
     if (variant == 2 && random.unit() < (plan.positive ? 0.05 : 0.2)) return 0;
