@@ -386,6 +386,10 @@ std::optional<Blame> Blamer::find(const Refutation& refutation) {
   if (d.code == "SP109") by_route(suspect, family, output, d);
   if (d.code == "SP107") counted_reduction(suspect, family, output, d);
   if (d.code == "SP103") other_group(suspect, family, d);
+  // The logarithm of a sum of exponentials over a cut vocabulary.
+  if (d.kind == "missing-all-reduce" && pending && output.role == manifest::Role::Loss &&
+      problem_.graph[suspect.node].source_op.find("log") != std::string::npos)
+    d.kind = "vocab-parallel-ce";
   if (d.code == "SP103" && pending) reduced_too_late(suspect, family, output, d);
   if (d.code == "SP103" || d.code == "SP109") uneven_mean(suspect, family, output, d);
   if (d.code == "SP103" || d.code == "SP107" || d.code == "SP109") norm_words(suspect, output, d);

@@ -190,7 +190,7 @@ void Blamer::uneven_mean(const Suspect& suspect, const Family& family, const lin
       y = std::move(next_y);
     }
   }
-  if (!uneven) return;
+  if (!uneven || d.kind == "cp-loss-reduction" || d.kind == "wrong-group") return;
   bool reduced = reduced_later(family, output);
   for (const RouteStep& s : steps) reduced = reduced || s.kind == RouteStep::Kind::Reduce;
   if (!reduced) return;
@@ -445,10 +445,11 @@ void Blamer::other_group(const Suspect& suspect, const Family& family, Diagnosis
   }
   const auto stop = [&](ir::NodeId id) { return problem_.side[id] == link::kShared || g[id].op == ir::Op::Input || visible_[id]; };
   for (const RouteStep& s : route(problem_, from, stop)) {
-    if (s.kind != RouteStep::Kind::Reduce || g[s.node].fn != ir::Fn::Add || problem_.mesh.axes.size() < 2) continue;
+    if (s.kind != RouteStep::Kind::Reduce || g[s.node].fn != ir::Fn::Add || (problem_.mesh.axes.size() < 2 && s.whole)) continue;
     if (g[s.node].shape != g[suspect.node].shape) continue;
     d.kind = "wrong-group";
-    d.explanation += fmt::format("; {} adds over {} alone", g[s.node].label, prints_->axes_words(s.axes));
+    d.explanation += fmt::format("; {} adds over {}{}", g[s.node].label, prints_->axes_words(s.axes),
+                                 s.whole ? " alone" : ", but not over all ranks along it");
     return;
   }
 }
