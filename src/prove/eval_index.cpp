@@ -228,6 +228,7 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
   }();
   if (n.fn != Fn::Add && !(n.set && single)) {
     // Several updates that overwrite: an operator of its own, parallel over the window dimensions.
+    if (n.set) assumptions.insert("scatter and index_put: of writes that collide, equal operators on equal operands let the same one win");
     std::vector<int64_t> parallel;
     std::vector<int> fd(data.shape.size()), fu(updates.shape.size(), 1000), result;
     int inner = 1000;

@@ -272,6 +272,13 @@ undefined_pair(
     "With log 0 = -inf before terms of both signs the sum is undefined, the product is not.",
 )
 undefined_pair(
+    "infinite_term_added_and_taken",
+    lambda x: torch.log(x) * 2,
+    lambda x: (torch.log(x) * x + torch.log(x) * 2) - torch.log(x) * x,
+    "Where x = 0 the ranks take an infinity from an infinity.",
+    wrong_manifest=NOT_NEGATIVE,
+)
+undefined_pair(
     "mask_before_log",
     lambda x: torch.log(x)[:, :2].sum(-1),
     lambda x: ((torch.arange(3) < 2) * torch.log(x)).sum(-1),
