@@ -64,10 +64,11 @@ Value with_edges(const Value& v, const Bounds& bounds, int mode, Random random) 
   b.state = v.data->state;
   const bool is_number = b.number == interp::Number::Interval;
   if (!is_number && b.number != interp::Number::Integer) return v;
-  const double p = mode == 1 ? 0.25 : 0.5;
+  const double p = mode == 1 ? 0.25 : mode >= 4 ? 1 : 0.5;
   for (size_t k = 0; k < b.size; ++k) {
     if (!random.chance(p)) continue;
     if (!is_number) {
+      if (mode >= 4) break;
       if (v.dtype == ir::DType::Bool) {
         b.i[k] = random.below(2);
       } else if (bounds.range) {
@@ -95,6 +96,8 @@ Value with_edges(const Value& v, const Bounds& bounds, int mode, Random random) 
       x = bounds.minimum + (bounds.greater ? 0x1p-10 : 0);
     } else if (mode == 1) {
       x = 0;
+    } else if (mode >= 4) {
+      x = mode == 4 ? -std::fabs(b.m[k]) : 0;  // all negative, all zero: maxima, norms and counts at their edges
     } else if (mode == 2) {
       x = static_cast<double>(random.below(5) - 2);
     } else {
@@ -184,8 +187,9 @@ interp::Inputs make_inputs(const link::Problem& problem, const interp::InputMake
   const uint64_t own = Random(seed * 977 + static_cast<uint64_t>(round) + 0x6d757461).next() >> 8;  // never the falsifier's seeds
   // Later on some are in blocks: few values, so that rare patterns (a row without a positive number) come up.
   const bool blocks = !dense || round % 5 == 4;
-  interp::Inputs inputs = maker.make(own, blocks ? (dense ? interp::Detail::Coarse : interp::Detail::Fine) : interp::Detail::Dense, round % 3);
-  const int mode = blocks && dense ? 0 : round % 4;
+  interp::Inputs inputs =
+      maker.make(own, blocks ? (dense ? interp::Detail::Coarse : interp::Detail::Fine) : interp::Detail::Dense, round % 3);
+  const int mode = round % 7 == 5 ? 4 : round % 11 == 6 ? 5 : blocks && dense ? 0 : round % 4;
   if (mode == 0) return inputs;
   for (ir::NodeId id : problem.free_inputs) {
     auto found = inputs.find(id);

@@ -224,7 +224,8 @@ std::optional<Mutant> Maker::make(uint64_t seed, int64_t draw) const {
       if (fresh) {
         it->second = p;  // ranks without such an operator stay as they are
         const Sites& other = sites_.at(p.get());
-        if (auto found = other.by_name.find(sites.name[site]); found != other.by_name.end()) {
+        auto found = other.by_name.find(sites.name[site]);
+        if (found != other.by_name.end() && m.kind->fits(world_, p->graph, found->second)) {
           std::string ignored;
           ProgramPtr theirs = apply(*m.kind, p, found->second, edit, -1, ignored);
           if (!theirs) return std::nullopt;
