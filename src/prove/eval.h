@@ -72,6 +72,7 @@ class Evaluator {
   size_t users_known_ = 0;
   std::map<std::pair<int, std::string>, std::vector<ir::NodeId>> draws_;   // sequential draws by kind, in order
   std::map<std::pair<int, ir::NodeId>, ir::NodeId> matched_;               // (rank, sequential draw) -> the draw that took it
+  std::set<ir::NodeId> drawing_;   // draws under way: one that acts on what is made with it has no counterpart
   bool draws_known_ = false;
 };
 

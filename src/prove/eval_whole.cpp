@@ -1,6 +1,7 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Core operators -> Values, part 3: operators on whole dimensions, kernels, random draws.
 #include <algorithm>
+#include <set>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -369,7 +370,19 @@ Value Evaluator::compute_random(ir::NodeId id, const ir::Node& n) {
     }
     users_known_ = g.nodes.size();
   }
-  // The tensor that a draw acts on.
+  auto depends = [&](ir::NodeId x, ir::NodeId on) {
+    std::vector<ir::NodeId> stack{x};
+    std::set<ir::NodeId> seen;
+    while (!stack.empty()) {
+      const ir::NodeId k = stack.back();
+      stack.pop_back();
+      if (k == on) return true;
+      if (k < on || !seen.insert(k).second) continue;
+      stack.insert(stack.end(), g[k].in.begin(), g[k].in.end());
+    }
+    return false;
+  };
+  // The tensor that a draw acts on; never one that was made with the draw.
   auto partner = [&](ir::NodeId r) -> ir::NodeId {
     std::vector<ir::NodeId> front{r};
     for (size_t at = 0; at < front.size() && at < 64; ++at) {
@@ -387,13 +400,19 @@ Value Evaluator::compute_random(ir::NodeId id, const ir::Node& n) {
         }
         if (only) {
           if (std::find(front.begin(), front.end(), u) == front.end()) front.push_back(u);
-        } else if (g[other].shape == g[r].shape) {
+        } else if (g[other].shape == g[r].shape && !depends(other, r)) {
           return other;
         }
       }
     }
     return ir::kNoNode;
   };
+  if (!drawing_.insert(id).second) throw Overflow(fmt::format("random draw {} acts on what is made with it", n.label));
+  struct Done {
+    std::set<ir::NodeId>& set;
+    ir::NodeId id;
+    ~Done() { set.erase(id); }
+  } done{drawing_, id};
   const int rank = problem_.side[id];
   const ir::NodeId mine = partner(id);
   const auto it = draws_.find({0, kind});
