@@ -108,7 +108,10 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
   for (NodeId v = 0; v < nodes; ++v) {
     if (!needed[v]) continue;
     ++r.claims;
-    if (std::string wrong = verifier.claim(v); !wrong.empty()) return reject(wrong);
+    const uint64_t before = verifier.terms.spent;
+    const std::string wrong = verifier.claim(v);
+    if (std::getenv("SP_TRACE") && verifier.terms.spent - before > 100000) std::fprintf(stderr, "%8.3fM %s %s\n", static_cast<double>(verifier.terms.spent - before) / 1e6, to_string(problem.graph, v).c_str(), wrong.substr(0, 200).c_str());
+    if (!wrong.empty()) return reject(wrong);
   }
   for (const auto& [x, y] : pairs) {
     ++r.goals;

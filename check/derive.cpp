@@ -56,7 +56,7 @@ void type_range(DType t, Derived& d) {
 
 Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const {
   Derived out;
-  out.finite = true;
+  out.finite = out.noinf = true;
   out.nonneg = true;
   out.nonzero = t.num != 0;
   out.integer = t.den == 1;
@@ -82,6 +82,7 @@ Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const s
     const bool nonpos = d.integer && d.hi <= 0 && whole && !even;
     if (nonpos) minus = !minus;
     out.finite &= d.finite && (f.num > 0 || d.nonzero) && (whole || d.nonneg);
+    out.noinf &= d.noinf;   // 1/0 and roots of negatives are undefined, 1/inf is 0: but inf inside may still show elsewhere
     out.nonneg &= nonpos || d.nonneg || even || !whole;
     out.nonzero &= d.nonzero;
     out.integer &= d.integer && whole && f.num > 0;
@@ -108,12 +109,13 @@ Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const s
 
 Derived Terms::derive(const Poly& p, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const {
   Derived out;
-  out.finite = out.nonneg = out.integer = true;
+  out.finite = out.noinf = out.nonneg = out.integer = true;
   bool positive = false;
   __int128 lo = 0, hi = 0;
   for (const Product& t : p) {
     const Derived d = derive(t, ext, low);
     out.finite &= d.finite;
+    out.noinf &= d.noinf;
     out.nonneg &= d.nonneg;
     out.integer &= d.integer;
     positive |= d.nonneg && d.nonzero;
@@ -189,10 +191,25 @@ Derived Terms::derive_base(const TermNode& n) const {
     d.nonneg |= d.lo >= 0;
     d.nonzero |= d.lo > 0 || d.hi < 0;
   }
+  d.noinf = d.finite || d.integer;
   return d;
 }
 
 Derived Terms::derive_node(const TermNode& n) const {
+  Derived k = derive_kind(n);
+  // Functions of reals that are finite or undefined where their arguments are.
+  if (n.kind == TermKind::Fn) {
+    bool args = true;
+    for (size_t a = 0; a < n.args.size(); ++a) args &= derive(n.args[a], n.dims, std::vector<int64_t>(n.dims.size(), 0)).noinf;
+    const bool poles = n.fn == Fn::Log || n.fn == Fn::Log2 || n.fn == Fn::Log10 || n.fn == Fn::Log1p || n.fn == Fn::Atanh || n.fn == Fn::Lgamma ||
+                       n.fn == Fn::Digamma || n.fn == Fn::ErfInv;
+    k.noinf = args && !poles;
+  }
+  k.noinf |= k.finite || k.integer;
+  return k;
+}
+
+Derived Terms::derive_kind(const TermNode& n) const {
   Derived k;
   auto arg = [&](size_t a) {
     std::vector<int64_t> ext = n.dims, low;
@@ -240,7 +257,7 @@ Derived Terms::derive_node(const TermNode& n) const {
         if (first) {
           k = d;
         } else {
-          k.nonneg &= d.nonneg, k.nonzero &= d.nonzero, k.integer &= d.integer;
+          k.noinf &= d.noinf, k.nonneg &= d.nonneg, k.nonzero &= d.nonzero, k.integer &= d.integer;
           k.lo = std::min(k.lo, d.lo), k.hi = std::max(k.hi, d.hi);
         }
         first = false;

@@ -13,6 +13,29 @@ using ir::Fn;
 namespace {
 
 bool finite(const Number& x) { return std::isfinite(x.v); }
+
+constexpr long double kLog2 = 0.693147180559945309417232121458176568L;
+constexpr int kPlain = 8000;
+
+// v * 2^x in the form that Number wants.
+Number scaled(long double v, long double e, int64_t x) {
+  if (v == 0) return {0, x == 0 ? e : 0, 0};
+  int own = 0;
+  const long double m = std::frexp(v, &own);
+  if (std::abs(own + x) < kPlain) return {std::ldexp(v, static_cast<int>(x)), std::ldexp(e, static_cast<int>(x)), 0};
+  return {m, std::ldexp(e, -own), x + own};
+}
+bool far(const Number& a) { return a.x != 0; }
+bool large(long double v) { return v != 0 && (std::fabs(v) > 0x1p8000L || std::fabs(v) < 0x1p-8000L); }
+
+// e^t, with relative error r.
+Number exponential(long double t, long double r) {
+  const long double k = std::floor(t / kLog2);
+  if (std::fabs(k) > 0x1p50L) return t > 0 ? Number{INFINITY, 0, 0} : Number{0, 0, 0};
+  const long double m = std::exp(t - k * kLog2);
+  return scaled(m, m * (1 + std::fabs(t) + r), static_cast<int64_t>(k));
+}
+long double logarithm(const Number& a) { return std::log(a.v) + static_cast<long double>(a.x) * kLog2; }
 long double size_of(long double v) { return std::isfinite(v) ? std::fabs(v) : 0; }
 
 // f(a) for a differentiable f with derivative d at a.
@@ -95,6 +118,18 @@ Number bitwise(Fn fn, const Number* a, size_t n, DType t, bool& uncertain) {
 }  // namespace
 
 Number add(const Number& a, const Number& b) {
+  if (far(a) || far(b)) {
+    if (!finite(a) || !finite(b)) return {a.v + b.v, 0, 0};
+    if (a.v == 0) return b;
+    if (b.v == 0) return a;
+    int ea = 0, eb = 0;
+    std::frexp(a.v, &ea), std::frexp(b.v, &eb);
+    const bool first = a.x + ea >= b.x + eb;
+    const Number &p = first ? a : b, &q = first ? b : a;   // p is the larger
+    const int64_t shift = std::max<int64_t>(q.x - p.x, -20000);
+    const long double w = std::ldexp(q.v, static_cast<int>(shift)), we = std::ldexp(q.e, static_cast<int>(shift));
+    return scaled(p.v + w, std::max(p.e, std::fabs(p.v)) + std::max(we, std::fabs(w)), p.x);
+  }
   const long double s = a.v + b.v;
   if (!std::isfinite(s)) return {s, 0};
   if (a.e == 0 && b.e == 0) {
@@ -105,10 +140,16 @@ Number add(const Number& a, const Number& b) {
   return {s, std::max(a.e, std::fabs(a.v)) + std::max(b.e, std::fabs(b.v))};
 }
 
-Number neg(const Number& a) { return {-a.v, a.e}; }
+Number neg(const Number& a) { return {-a.v, a.e, a.x}; }
 
 Number mul(const Number& a, const Number& b) {
   const long double p = a.v * b.v;
+  if ((far(a) || far(b) || large(p)) && finite(a) && finite(b) && a.v != 0 && b.v != 0) {
+    int ea = 0, eb = 0;
+    const long double x = std::frexp(a.v, &ea), y = std::frexp(b.v, &eb);
+    const long double xe = std::ldexp(a.e, -ea), ye = std::ldexp(b.e, -eb);
+    return scaled(x * y, std::fabs(x * y) + std::fabs(x) * ye + std::fabs(y) * xe, a.x + b.x + ea + eb);
+  }
   if (!std::isfinite(p)) return {p, 0};
   if (a.e == 0 && b.e == 0) {
     if (std::fma(a.v, b.v, -p) == 0) return {p, 0};
@@ -128,6 +169,12 @@ Number divide(const Number& a, const Number& b, bool& uncertain) {
   if (b.e != 0 && finite(b) && std::fabs(b.v) <= b.e * kTolerance) return uncertain = true, undefined();
   if (b.v == 0) return undefined();
   const long double q = a.v / b.v;
+  if ((far(a) || far(b) || large(q)) && finite(a) && finite(b) && a.v != 0) {
+    int eb = 0;
+    const long double y = std::frexp(b.v, &eb);
+    const Number inverse = scaled(1 / y, 1 / y + std::ldexp(b.e, -eb) / (y * y), -eb - b.x);
+    return mul(a, {inverse.v, std::fabs(inverse.e), inverse.x});
+  }
   if (std::isnan(q)) return undefined();
   if (!std::isfinite(q)) return {q, 0};
   if (!finite(b)) return exact(0);
@@ -149,6 +196,7 @@ Number power(const Number& a, int64_t num, int64_t den, bool& uncertain) {
   if (std::isinf(a.v)) return num > 0 ? a : exact(0);
   const long double x = static_cast<long double>(num) / static_cast<long double>(den);
   long double v = 0;
+  if (const long double t = x * logarithm(a); far(a) || std::fabs(t) > 5000) return exponential(t, std::fabs(x) * a.e / a.v);
   if (den == 2 && num == 1) {
     v = std::sqrt(a.v);
     if (a.e == 0 && v * v == a.v && std::fma(v, v, -a.v) == 0) return exact(v);
@@ -171,6 +219,11 @@ Number wrap(const Number& a, DType type, bool& uncertain) {
 }
 
 int order(const Number& a, const Number& b, bool& uncertain) {
+  if (far(a) || far(b)) {
+    const Number d = add(a, neg(b));
+    if (d.e > 0 && std::fabs(d.v) <= d.e * kTolerance) uncertain = true;
+    return d.v < 0 ? -1 : d.v > 0 ? 1 : 0;
+  }
   const long double t = (a.e + b.e) * kTolerance;
   if (t > 0 && std::isfinite(a.v) && std::isfinite(b.v) && std::fabs(a.v - b.v) <= t) uncertain = true;
   return a.v < b.v ? -1 : a.v > b.v ? 1 : 0;
@@ -179,6 +232,10 @@ int order(const Number& a, const Number& b, bool& uncertain) {
 bool same(const Number& a, const Number& b) {
   if (is_undefined(a) || is_undefined(b)) return is_undefined(a) && is_undefined(b);
   if (!finite(a) || !finite(b)) return a.v == b.v;
+  if (far(a) || far(b)) {
+    const Number d = add(a, neg(b));
+    return d.v == 0 || std::fabs(d.v) <= d.e * kTolerance;
+  }
   if (a.v == b.v) return true;
   const long double t = (a.e + b.e) * kTolerance;
   return std::fabs(a.v - b.v) <= t;
@@ -200,6 +257,28 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
     for (size_t k = 0; k < n; ++k) {
       if (is_undefined(a[k])) return undefined();
     }
+  }
+  bool beyond = false;
+  for (size_t k = 0; k < n; ++k) beyond |= far(a[k]);
+  if (beyond) {
+    const bool fine = fn == Fn::Add || fn == Fn::Mul || fn == Fn::Sub || fn == Fn::Neg || fn == Fn::Div || fn == Fn::Sqrt || fn == Fn::Rsqrt || fn == Fn::Log ||
+                      fn == Fn::Abs || fn == Fn::Sign || (fn >= Fn::Eq && fn <= Fn::Ge) || fn == Fn::IsFinite || fn == Fn::IsNan || fn == Fn::IsInf ||
+                      fn == Fn::Convert || fn == Fn::Max || fn == Fn::Min || fn == Fn::Log1p || fn == Fn::Expm1;
+    if (!fine || ir::is_int(to)) return uncertain = true, undefined();
+    if (fn == Fn::Max || fn == Fn::Min) {
+      Number r = a[0];
+      for (size_t k = 1; k < n; ++k) {
+        bool close = false;
+        if ((order(a[k], r, close) > 0) == (fn == Fn::Max)) r = a[k];
+      }
+      return r;
+    }
+    if (fn == Fn::Log) {
+      if (a[0].v < 0) return undefined();
+      const long double t = logarithm(a[0]);
+      return {t, std::fabs(t) + a[0].e / a[0].v, 0};
+    }
+    if (fn == Fn::Abs) return {std::fabs(a[0].v), a[0].e, a[0].x};
   }
   const Number& x = a[0];
   auto fold = [&](auto f) {
@@ -268,6 +347,8 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
     }
     case Fn::Exp: {
       if (x.v == 0 && x.e == 0) return exact(1);
+      if (far(x)) return x.x < 0 ? exact(1) : x.v < 0 ? exact(0) : (uncertain = true, exact(INFINITY));
+      if (finite(x) && std::fabs(x.v) > 5000) return exponential(x.v, x.e);
       const long double v = std::exp(x.v);
       return smooth(v, v, x, uncertain);
     }

@@ -18,6 +18,7 @@ namespace shardproof::check {
 struct Number {
   long double v = 0;
   long double e = 0;
+  int64_t x = 0;   // the number is v * 2^x (and e likewise): 0 but for numbers beyond 2^+-8000, as exp(-30000 - m) of masks
 };
 
 constexpr long double kTolerance = 1e-13L;   // times e
@@ -37,6 +38,8 @@ Number wrap(const Number& a, ir::DType type, bool& uncertain);              // t
 Number apply(ir::Fn fn, const Number* a, size_t n, ir::DType from, ir::DType to, bool& uncertain);
 // True for functions that `apply` does not compute: equal only by congruence.
 bool uninterpreted(ir::Fn fn, ir::DType from, ir::DType to);
+// 10^..., for messages.
+inline double shown(const Number& a) { return static_cast<double>(std::ldexp(a.v, static_cast<int>(a.x > 20000 ? 20000 : a.x < -20000 ? -20000 : a.x))); }
 // Equal within what rounding explains; both undefined counts as equal.
 bool same(const Number& a, const Number& b);
 // -1, 0, 1; uncertain if too close to tell.

@@ -17,29 +17,29 @@ bool agree(Relation relation, const Number& l, const Number& r) {
   return same(l, r);
 }
 
-// Terms read on one side only, else cheap ones, else all that can be opened.
+// The latest of the terms that only one side reads; else cheap ones, else all that can be opened.
 std::vector<uint32_t> frontier(Terms& t) {
   std::vector<uint32_t> sides[2], out;
   for (int s = 0; s < 2; ++s) {
     for (uint32_t id : t.leaves[s]) sides[s].push_back(t.kernel(id));
     std::sort(sides[s].begin(), sides[s].end());
   }
+  // Masks and indices decide what is read at all.
   for (int s = 0; s < 2; ++s) {
     for (uint32_t id : t.leaves[s]) {
-      if (t.can_open(id) && !std::binary_search(sides[1 - s].begin(), sides[1 - s].end(), t.kernel(id))) out.push_back(id);
+      if (t.node(id).kind == TermKind::Bracket) out.push_back(id);
     }
   }
   if (!out.empty()) return out;
-  for (int s = 0; s < 2; ++s) {
-    for (uint32_t id : t.leaves[s]) {
-      if (t.can_open(id) && t.node(id).kind != TermKind::Red) out.push_back(id);
-    }
-  }
+  out = t.align(sides[0], sides[1], true);
   if (!out.empty()) return out;
-  for (int s = 0; s < 2; ++s) {
-    for (uint32_t id : t.leaves[s]) {
-      if (t.can_open(id)) out.push_back(id);
+  for (const bool sums : {false, true}) {
+    for (int s = 0; s < 2; ++s) {
+      for (uint32_t id : t.leaves[s]) {
+        if (t.can_open(id) && (t.node(id).kind == TermKind::Red) == sums) out.push_back(id);
+      }
     }
+    if (!out.empty()) return out;
   }
   return out;
 }
@@ -69,7 +69,7 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
     t.forget();
     bool failed = false;
     size_t decided = 0, tried = 0;
-    const size_t rounds = std::size(kDraws) + (q.count < 12 ? 24 / std::max<size_t>(q.count, 1) : 0);
+    const size_t rounds = q.rounds ? q.rounds : std::size(kDraws) + (q.count < 12 ? 24 / std::max<size_t>(q.count, 1) : 0);
     for (size_t round = 0; round < rounds && !failed; ++round) {
       t.start(static_cast<uint64_t>(level) * 1000 + round, kDraws[round % std::size(kDraws)]);
       const size_t stride = round == 0 ? 1 : std::max<size_t>(1, q.count / 16), offset = round % stride;

@@ -17,7 +17,8 @@ struct Equation {
   std::function<Number(size_t)> left, right;           // value at point k
   std::function<bool(size_t)> identical;               // the same expression at point k; may be empty
   Relation relation = Relation::Both;
-  int levels = 14;                                     // how often closed terms may be opened
+  int levels = 40;                                     // how often closed terms may be opened
+  size_t rounds = 0;                                   // of random functions; 0: as many as the number of points asks for
   uint64_t budget = 30'000'000;                        // reads
 };
 

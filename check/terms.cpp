@@ -3,7 +3,9 @@
 #include "check/terms.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
+#include <map>
 
 #include "check/cells.h"
 
@@ -46,9 +48,9 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
         if (v > kNegInf && v < kPosInf && thresholds_.size() < 256) thresholds_.insert(thresholds_.end(), {v - 1, v, v + 1});
       }
     }
-    if (t.kind == TermKind::Red && t.fn == Fn::Add && !derived_[id].integer) {
-      // Sums of one body are one kernel.
-      uint64_t h = mix(0x7ed, t.dims.size());
+    if (measured(id)) {
+      // Sums (or extremes) of one body are one kernel.
+      uint64_t h = mix(0x7ed + static_cast<uint64_t>(t.fn), t.dims.size());
       for (int64_t d : t.dims) h = mix(h, static_cast<uint64_t>(d));
       h = mix(h, t.box.size());
       for (const Product& p : t.args[0]) {
@@ -61,6 +63,11 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
       kernel_[id] = kernels.try_emplace(mix(h, secret_), id).first->second;
     }
   }
+}
+
+bool Terms::measured(uint32_t id) const {
+  const TermNode& t = c_.terms[id];
+  return t.kind == TermKind::Red && (t.fn == Fn::Add || t.fn == Fn::Max || t.fn == Fn::Min) && !derived_[id].integer;
 }
 
 void Terms::start(uint64_t round, Draw draw) {
@@ -86,6 +93,40 @@ bool Terms::can_open(uint32_t id) const {
     case TermKind::Base: return problem_.graph[n.origin].op == ir::Op::Dense;
     default: return false;
   }
+}
+
+void Terms::inside(uint32_t id, std::vector<uint32_t>& out) const {
+  auto take = [&](const Poly& p) {
+    for (const Product& t : p) {
+      for (const Factor& f : t.f) out.push_back(kernel_[f.node]);
+    }
+  };
+  for (const Poly& p : c_.terms[id].args) take(p);
+  for (const Cell& c : c_.terms[id].cells) take(c.poly);
+}
+
+std::vector<uint32_t> Terms::align(const std::vector<uint32_t>& left, const std::vector<uint32_t>& right, bool force) const {
+  std::map<uint32_t, int> sides;   // kernel -> 1: left, 2: right, 3: both
+  for (uint32_t k : left) sides[k] |= 1;
+  for (uint32_t k : right) sides[k] |= 2;
+  std::vector<uint32_t> out, more;
+  while (out.size() < 400) {
+    int alone = 0;
+    uint32_t latest = 0;
+    for (auto it = sides.rbegin(); it != sides.rend(); ++it) {
+      if (it->second == 3 || !can_open(it->first)) continue;
+      if (alone == 0) latest = it->first;
+      alone |= it->second;
+    }
+    if (alone == 0 || (alone != 3 && !(force && out.empty()))) break;
+    out.push_back(latest);
+    const int side = sides[latest];
+    sides.erase(latest);
+    more.clear();
+    inside(latest, more);
+    for (uint32_t k : more) sides[k] |= side;
+  }
+  return out;
 }
 
 bool Terms::read(uint32_t id, const int64_t* index, uint64_t& hash) const {
@@ -118,9 +159,12 @@ Number Terms::factor(const Factor& f, const int64_t* x, size_t n) {
     uint64_t h = mix(secret_, f.node);
     if (!read(f.node, index, h)) return undefined();
     if (const auto it = memo_.find(h); it != memo_.end()) return it->second;
+    const bool before = uncertain;
+    uncertain = false;
     const Number v = define(f.node, index);
     if (memo_.size() > 2'000'000) memo_.clear();
-    memo_.emplace(h, v);
+    if (!uncertain) memo_.emplace(h, v);
+    uncertain |= before;
     return v;
   }
   if (seen_[side_][kernel] != seen_epoch_) {
@@ -278,8 +322,26 @@ Number Terms::measure(uint32_t id, const int64_t* index) {
   uint64_t h = mix(seed_, kernel_[id]);
   if (!read(id, index, h)) return undefined();
   const Derived& d = derived_[kernel_[id]];
-  Number sum = exact(0);
   const size_t b = n.box.size() / 2;
+  if (n.fn != Fn::Add) {
+    // Element k has the value of its ruler mark (how often 2 divides k + shift) plus a random part below 1, summed over the variables: in any
+    // range one mark is the highest, and it is found at once.
+    long double total = 0;
+    for (size_t k = 0; k < b; ++k) {
+      const uint64_t r = mix(h, 901 + k);
+      const int64_t shift = static_cast<int64_t>(r % (1 << 20)), lo = n.box[2 * k] + shift, hi = n.box[2 * k + 1] + shift - 1;
+      if (lo > hi) return exact(n.fn == Fn::Max ? -INFINITY : INFINITY);
+      // The highest mark in [lo, hi]: clear low bits of hi while it stays in range.
+      uint64_t best = static_cast<uint64_t>(hi + (int64_t{1} << 56));
+      const uint64_t low = static_cast<uint64_t>(lo + (int64_t{1} << 56));
+      while ((best & (best - 1)) >= low) best &= best - 1;
+      total += static_cast<long double>(std::countr_zero(best)) + unit(mix(r, best));
+    }
+    const long double v = n.fn == Fn::Max ? 0.125L * (total + 1) : 60 - 0.125L * total;
+    const long double moved = d.nonneg || draw_ == Draw::Positive ? v : n.fn == Fn::Max ? v - 1 : v - 59;
+    return {moved, std::fabs(v)};
+  }
+  Number sum = exact(0);
   for (int part = 0; part < 2; ++part) {
     Number product = exact(1);
     for (size_t k = 0; k < b; ++k) {
@@ -301,15 +363,15 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
   const Derived& d = derived_[id];
   if (++spent > budget) uncertain = true;
   uint64_t h = mix(seed_, kernel_[id]);
-  if (n.kind == TermKind::Red && n.fn == Fn::Add && !d.integer) {
+  if (measured(id)) {
     uint64_t r = mix(seed_, id);
-    if (!d.finite && draw_ == Draw::Wild && read(id, index, r) && mix(r, 1) % 8 == 0) return mix(r, 2) % 2 ? undefined() : exact(!d.nonneg && mix(r, 3) % 2 ? -INFINITY : INFINITY);
+    if (!d.finite && draw_ == Draw::Wild && read(id, index, r) && mix(r, 1) % 8 == 0) return mix(r, 2) % 2 || d.noinf ? undefined() : exact(!d.nonneg && mix(r, 3) % 2 ? -INFINITY : INFINITY);
     return measure(id, index);
   }
   if (!read(id, index, h)) return undefined();
   if (!d.finite && draw_ == Draw::Wild && mix(h, 11) % 8 == 0) {
     const uint64_t r = mix(h, 12) % 4;
-    if (r < 2 || d.integer) return undefined();
+    if (r < 2 || d.noinf) return undefined();
     return exact(r == 2 || d.nonneg ? INFINITY : -INFINITY);
   }
   if (d.integer) {

@@ -32,6 +32,7 @@ inline uint64_t mix(uint64_t a, uint64_t b) { return mix(a ^ (b * 0xff51afd7ed55
 // What the definition of a term says of all its values.
 struct Derived {
   bool finite = false;      // never infinite or undefined (inside its dimensions)
+  bool noinf = false;       // never infinite (it may be undefined: x/0 is)
   bool nonneg = false;      // >= 0 wherever defined
   bool nonzero = false;     // != 0 wherever defined
   bool integer = false;
@@ -58,6 +59,11 @@ class Terms {
   bool is_open(uint32_t id) const { return open_[kernel_[id]] == open_epoch_; }
   bool can_open(uint32_t id) const;
   uint32_t kernel(uint32_t id) const { return kernel_[id]; }
+  // Kernels that stand in the definition of a term, appended.
+  void inside(uint32_t id, std::vector<uint32_t>& out) const;
+  // Terms to open so that two expressions over the kernels `left` and `right` come down to common ones: the latest one that only one side
+  // has, again and again, until a side has none of its own. With `force` at least one is opened, if there is one.
+  std::vector<uint32_t> align(const std::vector<uint32_t>& left, const std::vector<uint32_t>& right, bool force) const;
   const TermNode& node(uint32_t id) const { return c_.terms[id]; }
   const Derived& derived(uint32_t id) const { return derived_[id]; }
   Derived derive(const Poly& p, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
@@ -72,9 +78,11 @@ class Terms {
 
  private:
   Number closed(uint32_t id, const int64_t* index);
+  bool measured(uint32_t id) const;
   Number measure(uint32_t id, const int64_t* index);
   Number literal_term(const TermNode& n) const;
   Derived derive_node(const TermNode& n) const;
+  Derived derive_kind(const TermNode& n) const;
   Derived derive_base(const TermNode& n) const;
   Derived derive(const Product& t, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
   bool read(uint32_t id, const int64_t* index, uint64_t& hash) const;   // false: outside

@@ -60,7 +60,7 @@ std::string Verifier::describe(NodeId v) const {
 
 std::string Verifier::differs(NodeId v, const std::string& where, const Settled& s, const char* who) const {
   if (s.undecided) return fmt::format("claim of {}: could not be decided at {} within the budget", describe(v), where);
-  return fmt::format("claim of {}: at {} {} gives {}, the certificate says {}", describe(v), where, who, static_cast<double>(s.left.v), static_cast<double>(s.right.v));
+  return fmt::format("claim of {}: at {} {} gives {}, the certificate says {}", describe(v), where, who, shown(s.left), shown(s.right));
 }
 
 std::vector<NodeId> Verifier::operands(NodeId v) const {
@@ -80,17 +80,12 @@ Number Verifier::at(NodeId v, const Index& i) {
   return ops_.open || ops_.unknown ? undefined() : r;
 }
 
-// Terms that stand in the claim of v or in those of its operands, but not in both: opening them first saves a round.
+// What to open first, from the terms that stand in the claim of v and in those of its operands.
 std::vector<uint32_t> Verifier::difference(NodeId v, const std::vector<NodeId>& in) const {
-  std::vector<uint32_t> a, b, out;
-  claims.top_terms(v, a);
-  for (NodeId x : in) claims.top_terms(x, b);
-  for (auto* s : {&a, &b}) {
-    std::sort(s->begin(), s->end());
-    s->erase(std::unique(s->begin(), s->end()), s->end());
-  }
-  std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
-  return out;
+  std::vector<uint32_t> left, right;
+  claims.top_terms(v, right);
+  for (NodeId x : in) claims.top_terms(x, left);
+  return terms.align(left, right, false);
 }
 
 std::string Verifier::claim(NodeId v) {
@@ -121,12 +116,14 @@ std::string Verifier::elements(NodeId v) {
   }
   std::vector<Index> where = points.of(v, true);
   std::vector<int64_t> extents;
+  size_t rounds = 0;
   if (ops_.reduces(v, extents)) {
     int64_t range = 1;
     for (int64_t e : extents) range = std::min<int64_t>(range * e, 1 << 30);
     if (range > 32 && summands(v, extents, where)) return "";
     // Summing in full is dear: fewer points.
-    const size_t most = static_cast<size_t>(std::clamp<int64_t>(200'000 / std::max<int64_t>(range, 1), 4, 1 << 20));
+    const size_t most = static_cast<size_t>(std::clamp<int64_t>(60'000 / std::max<int64_t>(range, 1), 3, 1 << 20));
+    if (range > 2000) rounds = 5;
     if (where.size() > most) {
       std::vector<Index> few;
       for (size_t k = 0; k < most; ++k) few.push_back(where[k * where.size() / most]);
@@ -135,6 +132,7 @@ std::string Verifier::elements(NodeId v) {
   }
   Equation q;
   q.count = where.size();
+  q.rounds = rounds;
   q.relation = relation(v);
   q.left = [&](size_t k) { return at(v, where[k]); };
   q.right = [&](size_t k) { return claims.value(v, where[k].data()); };
@@ -185,7 +183,7 @@ bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std
           plan.volume = std::min<int64_t>(plan.volume * plan.bound.back().first, int64_t{1} << 40);
         }
       }
-      if (!sum && (plan.reds.size() != 1 || t.f.size() != 1 || t.num != 1 || t.den != 1 || l.cell->poly.size() != 1)) return false;
+      if (!sum && (plan.reds.size() != 1 || t.f.size() != 1 || t.num <= 0 || l.cell->poly.size() != 1)) return false;   // c max x = max c x
       for (size_t d = 0; d < extents.size(); ++d) plan.keep.push_back(d);
       if (plan.volume != range) {
         // Variables of the range that the sum does not use: which?
@@ -209,7 +207,21 @@ bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std
     }
   }
   if (!any) return false;
-  std::vector<uint32_t> open = difference(v, n.in);
+  std::vector<uint32_t> unrolled;
+  for (const Located& l : claims.cells(v)) {
+    for (size_t p = 0; p < l.cell->poly.size(); ++p) {
+      const Product& t = l.cell->poly[p];
+      const Plan& plan = plans[l.cell][p];
+      for (size_t k = 0; k < t.f.size(); ++k) {
+        if (std::find(plan.reds.begin(), plan.reds.end(), k) == plan.reds.end()) {
+          unrolled.push_back(terms.kernel(t.f[k].node));
+        } else {
+          terms.inside(t.f[k].node, unrolled);
+        }
+      }
+    }
+  }
+  const std::vector<uint32_t> open = terms.align(inputs, unrolled, false);
   // Points: some of the result, each with the ends of the range and random places.
   std::vector<std::pair<Index, Index>> at;
   const size_t most = 40;
@@ -252,7 +264,7 @@ bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std
         if (std::find(plan.reds.begin(), plan.reds.end(), f) == plan.reds.end()) {
           b = terms.factor(t.f[f], vars.data(), vars.size());
           if (t.f[f].num != 1 || t.f[f].den != 1) b = power(b, t.f[f].num, t.f[f].den, terms.uncertain);
-          finite &= std::isfinite(b.v);
+          finite &= !std::isinf(b.v);   // inf times a sum is not the sum of inf times
         } else {
           const TermNode& r = terms.node(t.f[f].node);
           y.assign(r.dims.size(), 0);
@@ -275,7 +287,7 @@ bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std
   Equation q;
   q.count = at.size();
   q.relation = relation(v);
-  q.levels = 3;
+  q.levels = 6;
   q.budget = 4'000'000;
   q.left = [&](size_t k) {
     ops_.uncertain = false;
@@ -284,17 +296,20 @@ bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std
     return r;
   };
   q.right = right;
-  // Orders of the variables: the same choice number for all products.
-  for (int attempt = 0; attempt < 24; ++attempt) {
-    finite = true;
-    const Settled s = settle(terms, q, open);
-    tested += s.tested;
-    if (s.equal && finite) return true;
-    bool again = false;
-    for (auto& [cell, list] : plans) {
-      for (Plan& plan : list) again |= std::next_permutation(plan.order.begin(), plan.order.end());
+  // Orders of the variables (the same choice number for all products): first all without opening more terms, then all with.
+  for (const int levels : {0, 6}) {
+    q.levels = levels;
+    for (int attempt = 0; attempt < 24; ++attempt) {
+      finite = true;
+      const Settled s = settle(terms, q, open);
+      tested += s.tested;
+      if (s.equal && finite) return true;
+      bool again = false;
+      for (auto& [cell, list] : plans) {
+        for (Plan& plan : list) again |= std::next_permutation(plan.order.begin(), plan.order.end());
+      }
+      if (!again) break;
     }
-    if (!again) break;
   }
   return false;
 }
@@ -353,7 +368,7 @@ std::string Verifier::goal(NodeId x, NodeId y) {
   tested += s.tested;
   if (s.equal) return "";
   if (s.undecided) return fmt::format("goal {} = {}: could not be decided", describe(x), describe(y));
-  return fmt::format("goal {} = {}: at {} the claims give {} and {}", describe(x), describe(y), text(where[s.point]), static_cast<double>(s.left.v), static_cast<double>(s.right.v));
+  return fmt::format("goal {} = {}: at {} the claims give {} and {}", describe(x), describe(y), text(where[s.point]), shown(s.left), shown(s.right));
 }
 
 }  // namespace shardproof::check

@@ -86,10 +86,10 @@ std::string Verifier::reading(const ir::Literal& l, const Number& value, const P
     return "";
   };
   if (is_exact) return settle_on("itself");
-  if (l.kind != ir::Literal::Kind::Float || zero || !t || !ir::is_float(type)) return fmt::format("the literal is {}, the certificate says {}", static_cast<double>(own.v), static_cast<double>(value.v));
+  if (l.kind != ir::Literal::Kind::Float || zero || !t || !ir::is_float(type)) return fmt::format("the literal is {}, the certificate says {}", shown(own), shown(value));
   const std::optional<Form> form = form_of(terms, *t);
   if (!form || !literal_may_be(l, t->num < 0 ? -form->p : form->p, form->q, form->root)) {
-    return fmt::format("the literal is {}, the certificate says {}, which is not a closed form within its last place", l.d, static_cast<double>(value.v));
+    return fmt::format("the literal is {}, the certificate says {}, which is not a closed form within its last place", l.d, shown(value));
   }
   // No other form may fit.
   int exponent = 0;
