@@ -63,7 +63,9 @@ void compare_part(const Buffer& s, const Buffer& d, const std::vector<Axis>& axe
     }
     if (!different) continue;
     ++out.differing;
-    if (found || out.kind == Comparison::Kind::Differs) continue;
+    // The first one is shown, but a wrong value rather than an undefined one: it says more, and it stands on its own.
+    const bool better = b != State::Undefined && out.undefined;
+    if ((found || out.kind == Comparison::Kind::Differs) && !better) continue;
     found = true;
     worst = k;
     out.undefined = b == State::Undefined;
@@ -83,6 +85,12 @@ void compare_part(const Buffer& s, const Buffer& d, const std::vector<Axis>& axe
 }
 
 }  // namespace
+
+bool defined_throughout(const Value& x) {
+  const Comparison own = compare(x, x);
+  const int64_t parts = x.imag ? x.data->size + x.imag->size : x.data->size;
+  return own.defined == parts;
+}
 
 Comparison compare(const Value& sequential, const Value& distributed) {
   Comparison out;

@@ -25,6 +25,8 @@ struct Comparison {
 };
 
 Comparison compare(const Value& sequential, const Value& distributed);
+// Is every element surely defined?
+bool defined_throughout(const Value& x);
 // The pair of midpoints at one index.
 std::pair<Interval, Interval> at_index(const Value& sequential, const Value& distributed, const std::vector<int64_t>& index,
                                        bool imaginary);

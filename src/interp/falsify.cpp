@@ -341,6 +341,20 @@ class Falsifier {
     }
   }
 
+  static constexpr const char* kUndefinedThere = "budget: the distributed value is undefined, but on these inputs so are other values of the sequential program";
+
+  // An input that leaves a part of the sequential program undefined (a count of 0 that its loss divides by) is none that anyone would give
+  // it: what the ranks make of the rest by 0 times that is no witness.
+  bool sequential_defined() {
+    for (const link::Output& o : problem_.outputs) {
+      if (!o.checked || o.sequential == ir::kNoNode) continue;
+      runs_->plain().run({o.sequential});
+      const Value* v = runs_->plain().get(o.sequential);
+      if (!v || !defined_throughout(*v)) return false;
+    }
+    return true;
+  }
+
   // `matters`: all candidates before failed, so a failure here counts.
   Verdict try_candidate(const std::vector<Pair>& goals, bool matters, Refutation& refutation, std::string& reason) {
     using Kind = Comparison::Kind;
@@ -360,6 +374,11 @@ class Falsifier {
       const Comparison comparison = compare(*s, *d);
       if (comparison.kind == Kind::Open && comparison.defined == 0 && comparison.open == 0) continue;  // nothing is claimed there
       vacuous = false;
+      if (comparison.kind == Kind::Differs && comparison.undefined && !sequential_defined()) {
+        open = true;
+        note(kUndefinedThere);
+        continue;
+      }
       if (comparison.kind == Kind::Differs) {
         refutation.differences.push_back(comparison);
         refutation.pairs.push_back(pair);
@@ -382,6 +401,11 @@ class Falsifier {
     for (const auto& [pair, suspect] : suspects) {
       std::string how;
       const Comparison comparison = runs_->confirm(pair, suspect, &how);
+      if (comparison.kind == Kind::Differs && comparison.undefined && !sequential_defined()) {
+        open = true;
+        note(kUndefinedThere);
+        continue;
+      }
       if (comparison.kind == Kind::Differs) {
         refutation.differences.push_back(comparison);
         refutation.pairs.push_back(pair);
