@@ -8,7 +8,7 @@ namespace shardproof::check {
 namespace {
 
 constexpr std::string_view kMagic = "shardproof certificate 1\n";
-constexpr size_t kMaxDims = 32, kMaxArgs = 1 << 16;
+constexpr size_t kMaxDims = 256, kMaxArgs = 1 << 16;
 
 struct Writer {
   std::string out;
@@ -95,7 +95,7 @@ struct Reader {
       for (Factor& f : t.f) {
         const uint64_t node = u();
         rational(f.num, f.den);
-        f.map = list(kMaxDims * kMaxDims * 8);
+        f.map = list(kMaxDims * kMaxDims);
         if (!error.empty()) return {};
         if (node >= before) return fail("a term that is not defined before it is used"), Poly{};
         f.node = static_cast<uint32_t>(node);
@@ -113,7 +113,7 @@ struct Reader {
       for (int64_t e : c.ext) {
         if (e < 1) fail("an extent below 1");
       }
-      c.pos = list(kMaxDims * kMaxDims * 2);
+      c.pos = list(kMaxDims * kMaxDims);
       if (!error.empty()) return {};
       if (c.pos.size() != rank * (c.ext.size() + 1)) return fail("positions of another rank"), std::vector<Cell>{};
       c.poly = poly(terms, before, c.ext.size());
@@ -185,7 +185,7 @@ void read(Reader& r, Certificate& c) {
     for (auto& e : n.inner) {
       e = r.list(kMaxDims);
       for (int64_t x : e) {
-        if (x < 1) r.fail("an inner extent below 1");
+        if (x < 1 && x != kUnbounded) r.fail("an inner extent below 1");
       }
     }
     n.results = r.count(kMaxDims);

@@ -151,8 +151,14 @@ Derived Terms::derive_base(const TermNode& n) const {
         bool open_low = false;
         if (f.fact.kind == K::Range) {
           low = f.fact.low, high = f.fact.high;
-          if (f.fact.has_exception) low = std::min(low, f.fact.exception), high = std::max(high, f.fact.exception + 1);
-          // Between the exception and the range nothing occurs; taking it in only asks for more.
+          if (f.fact.has_exception) {
+            const double c = f.fact.exception;
+            if (d.integer && c == std::floor(c) && std::fabs(c) < 1e15 && std::fabs(low) < 1e15 && std::fabs(high) < 1e15) {
+              if (c < low) d.gap_low = static_cast<int64_t>(c), d.gap_high = static_cast<int64_t>(std::ceil(low));
+              if (c >= high) d.gap_low = static_cast<int64_t>(std::ceil(high)) - 1, d.gap_high = static_cast<int64_t>(c);
+            }
+            low = std::min(low, c), high = std::max(high, c + 1);
+          }
         } else if (f.fact.kind == K::AtLeast) {
           low = f.fact.value;
         } else if (f.fact.kind == K::GreaterThan) {

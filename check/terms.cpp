@@ -17,7 +17,7 @@ using ir::Fn;
 namespace {
 
 constexpr int kDepth = 1500;
-constexpr size_t kMaxRank = 48;
+constexpr size_t kUsualRank = 16;
 
 DType type_named(const std::string& name) {
   for (int t = 0; t <= static_cast<int>(DType::Token); ++t) {
@@ -139,9 +139,12 @@ bool Terms::read(uint32_t id, const int64_t* index, uint64_t& hash) const {
 }
 
 Number Terms::factor(const Factor& f, const int64_t* x, size_t n) {
-  int64_t index[kMaxRank];
   const TermNode& t = c_.terms[f.node];
   const size_t rank = t.dims.size();
+  int64_t usual[kUsualRank];
+  std::vector<int64_t> many;
+  if (rank > kUsualRank) many.resize(rank);
+  int64_t* index = rank > kUsualRank ? many.data() : usual;
   const int64_t* row = f.map.data();
   for (size_t d = 0; d < rank; ++d, row += n + 1) {
     int64_t v = row[n];
@@ -293,7 +296,7 @@ Number Terms::define(uint32_t id, const int64_t* index) {
         const Number i = poly(n.args[k], index, own);
         if (is_undefined(i) || std::isinf(i.v)) return undefined();
         if (i.e != 0 || i.v != std::floor(i.v)) return uncertain = true, undefined();
-        if (i.v < 0 || i.v >= static_cast<long double>(n.inner[0][k - 1])) return undefined();
+        if (n.inner[0][k - 1] == kUnbounded ? std::fabs(i.v) > 0x1p61L : i.v < 0 || i.v >= static_cast<long double>(n.inner[0][k - 1])) return undefined();
         x.push_back(static_cast<int64_t>(i.v));
       }
       return poly(n.args[0], x.data(), x.size());
@@ -377,7 +380,10 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
   if (d.integer) {
     const int64_t lo = std::max(d.lo, kNegInf), hi = std::min(d.hi, kPosInf);
     if (lo >= hi) return exact(static_cast<long double>(lo));
-    auto clamp = [&](int64_t v) { return exact(static_cast<long double>(std::clamp(v, lo, hi))); };
+    auto allowed = [&](int64_t v) {   // what facts exclude between an exception and a range does not occur
+      return exact(static_cast<long double>(v <= d.gap_low || v >= d.gap_high ? v : mix(h, 21) % 2 ? d.gap_low : d.gap_high));
+    };
+    auto clamp = [&](int64_t v) { return allowed(std::clamp(v, lo, hi)); };
     const uint64_t r = mix(h, 1);
     if (draw_ == Draw::Special || r % 8 == 0) {
       switch (mix(h, 2) % 8) {
@@ -389,11 +395,11 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
         default:
           if (!thresholds_.empty()) {
             const int64_t t = thresholds_[mix(h, 3) % thresholds_.size()];
-            if (t >= lo && t <= hi) return exact(static_cast<long double>(t));
+            if (t >= lo && t <= hi) return allowed(t);
           }
       }
     }
-    if (static_cast<long double>(hi) - static_cast<long double>(lo) < 0x1p40L) return exact(static_cast<long double>(lo + static_cast<int64_t>(r % static_cast<uint64_t>(hi - lo + 1))));
+    if (static_cast<long double>(hi) - static_cast<long double>(lo) < 0x1p40L) return allowed(lo + static_cast<int64_t>(r % static_cast<uint64_t>(hi - lo + 1)));
     if (draw_ == Draw::Wild && n.kind == TermKind::Base) {
       const int64_t v = static_cast<int64_t>(mix(h, 4) % 512) - 256;
       return clamp(v << (mix(h, 5) % 54));

@@ -37,6 +37,7 @@ struct Derived {
   bool nonzero = false;     // != 0 wherever defined
   bool integer = false;
   int64_t lo = kNegInf, hi = kPosInf;   // of integers, inclusive
+  int64_t gap_low = 0, gap_high = 0;    // of inputs: values strictly between do not occur
 };
 
 // Spread of random values: any; any positive ones; 0, 1, ends of ranges, equal ones; large, small, infinite and undefined ones.
