@@ -9,8 +9,8 @@
 """
 
 from shardproof._manifest import Manifest, On, Partial, Placement, Replicate, Shard
-from shardproof._report import Blame, InputError, Output, Replay, Report, ShardproofError, Site
-from shardproof._run import check, replay
+from shardproof._report import Blame, InputError, Output, Recheck, Replay, Report, ShardproofError, Site
+from shardproof._run import check, recheck, replay
 from shardproof._version import __version__
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Output",
     "Partial",
     "Placement",
+    "Recheck",
     "Replay",
     "Replicate",
     "Report",
@@ -29,5 +30,6 @@ __all__ = [
     "Site",
     "__version__",
     "check",
+    "recheck",
     "replay",
 ]

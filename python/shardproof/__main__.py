@@ -1,22 +1,40 @@
 # Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-"""`python -m shardproof doctor` says what is installed; every other argument goes to the shardproof command."""
+"""The commands `shardproof` and `shardproof-check` of an installed package, and `python -m shardproof`.
+
+`shardproof doctor` says what is installed; every other argument goes to the built command, which takes this process's place.
+"""
 
 import os
+import pathlib
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
-from shardproof._run import command_path
+from shardproof._report import ShardproofError
+from shardproof._run import checker_path, command_path
 from shardproof.doctor import doctor
 
 
 def main() -> int:
     if sys.argv[1:2] == ["doctor"]:
         return doctor()
-    return run_command()
+    if sys.argv[1:] in ([], ["-h"], ["--help"]):
+        print(
+            "Besides the subcommands below: shardproof doctor says what is installed and what can be captured\n",
+            flush=True,
+        )
+    return _become(command_path)
 
 
-def run_command() -> NoReturn:
-    binary = str(command_path())
+def run_checker() -> int:
+    return _become(checker_path)
+
+
+def _become(find: Callable[[], pathlib.Path]) -> NoReturn:
+    try:
+        binary = str(find())
+    except ShardproofError as error:
+        sys.exit(f"shardproof: {error}")
     os.execv(binary, [binary, *sys.argv[1:]])  # does not return
 
 

@@ -133,6 +133,20 @@ class Replay:
 
 
 @dataclasses.dataclass(frozen=True)
+class Recheck:
+    """What `shardproof-check` found: does the proof hold, and what it rests on, or why it was rejected."""
+
+    accepted: bool
+    text: str
+
+    def __bool__(self) -> bool:
+        return self.accepted
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclasses.dataclass(frozen=True)
 class Report:
     """The answer of a check. It has no truth value: ask for `proved`, or compare the verdict."""
 

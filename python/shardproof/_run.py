@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shardproof._manifest import Manifest, absolute
-from shardproof._report import InputError, Replay, Report, ShardproofError
+from shardproof._report import InputError, Recheck, Replay, Report, ShardproofError
 
 ManifestLike = str | os.PathLike[str] | Manifest | Mapping[str, Any]
 
@@ -52,20 +52,57 @@ def replay(witness: str | os.PathLike[str], manifest: str | os.PathLike[str] | N
     return Replay(confirmed=done.returncode == 0, text=done.stdout)
 
 
+def recheck(
+    certificate: str | os.PathLike[str],
+    manifest: str | os.PathLike[str] | None = None,
+    *,
+    seed: int | None = None,
+) -> Recheck:
+    """Has a proof tested by shardproof-check, a separate program that shares no rule with the prover.
+
+    `certificate` is the file that check(..., certificate=...) wrote. With `manifest` it must be about exactly that one; by default the one that
+    the certificate names is read again. Raises InputError for what cannot be read.
+    """
+    command = [str(checker_path()), os.fspath(certificate)]
+    if manifest is not None:
+        command += ["--manifest", os.fspath(manifest)]
+    if seed is not None:
+        command += ["--seed", str(seed)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        raise InputError(done.stderr.strip() or f"shardproof-check ended with exit code {done.returncode}")
+    return Recheck(accepted=done.returncode == 0, text=done.stdout)
+
+
 def command_path() -> pathlib.Path:
-    """The shardproof command: $SHARDPROOF, beside this interpreter, on the PATH, or in the build folder of a checkout."""
-    checkout = pathlib.Path(__file__).resolve().parents[2] / "build" / "release" / "shardproof"
+    """The shardproof command: $SHARDPROOF, in the installed package, on the PATH, or in the build folder of a checkout."""
+    here = pathlib.Path(__file__).resolve()
     for candidate in (
         os.environ.get("SHARDPROOF"),
-        pathlib.Path(sysconfig.get_path("scripts")) / "shardproof",
+        here.parent / "bin" / "shardproof",
+        pathlib.Path(sysconfig.get_path("platlib")) / "shardproof" / "bin" / "shardproof",
         shutil.which("shardproof"),
-        checkout,
+        here.parents[2] / "build" / "release" / "shardproof",
     ):
-        if candidate and os.access(candidate, os.X_OK):
+        if candidate and os.access(candidate, os.X_OK) and not _is_script(pathlib.Path(candidate)):
             return pathlib.Path(candidate)
     raise ShardproofError(
         "the shardproof command was not found: install the package with `pip install .`, build it with `make build`, or set SHARDPROOF to its path"
     )
+
+
+def checker_path() -> pathlib.Path:
+    """The certificate checker, which lies beside the command."""
+    path = command_path().with_name("shardproof-check")
+    if not os.access(path, os.X_OK):
+        raise ShardproofError(f"{path} was not found: it is built and installed together with the shardproof command")
+    return path
+
+
+def _is_script(path: pathlib.Path) -> bool:
+    """The script that pip makes starts this module, so it is not the command itself."""
+    with path.open("rb") as file:
+        return file.read(2) == b"#!"
 
 
 def extension() -> Any:
