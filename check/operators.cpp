@@ -205,14 +205,22 @@ Number Operators::take(const ir::Node& n, const Index& i) {   // S-24
 
 Number Operators::scatter(const ir::Node& n, const Index& i) {   // S-25
   const ir::Shape &s = g_[n.in[0]].shape, &u = g_[n.in[1]].shape;
-  std::vector<int64_t> loop;
-  for (int64_t b : n.b) loop.push_back(u[static_cast<size_t>(b)]);
+  // An update dimension that the data follows stays at i, also where index operands run over it (batches).
+  std::vector<int64_t> loop, fixed;
+  for (int64_t b : n.b) {
+    const auto it = std::find(n.a.begin(), n.a.end(), b);
+    const int64_t at = it == n.a.end() ? -1 : i[static_cast<size_t>(it - n.a.begin())];
+    if (at >= u[static_cast<size_t>(b)]) return read_(n.in[0], i.data());
+    fixed.push_back(at);
+    loop.push_back(at < 0 ? u[static_cast<size_t>(b)] : 1);
+  }
   Number r = read_(n.in[0], i.data());
   if (volume(loop) == 0) return r;
   if (!pay(static_cast<uint64_t>(volume(loop)))) return undefined();
-  Index at(loop.size(), 0), x(u.size(), 0);
+  Index count(loop.size(), 0), at(loop.size(), 0), x(u.size(), 0);
   bool hit = false;
   do {
+    for (size_t k = 0; k < at.size(); ++k) at[k] = fixed[k] < 0 ? count[k] : fixed[k];
     bool mine = true, dropped = false;
     for (size_t k = 0; k < s.size(); ++k) {
       if (n.a[k] >= 0) {
@@ -236,7 +244,7 @@ Number Operators::scatter(const ir::Node& n, const Index& i) {   // S-25
       r = v;
     }
     hit = true;
-  } while (next(at, loop));
+  } while (next(count, loop));
   if (!n.set && n.fn == Fn::Add && ir::is_int(n.dtype)) r = wrap(r, n.dtype, uncertain);
   return r;
 }
