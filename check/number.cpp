@@ -29,9 +29,9 @@ bool far(const Number& a) { return a.x != 0; }
 bool large(long double v) { return v != 0 && (std::fabs(v) > 0x1p8000L || std::fabs(v) < 0x1p-8000L); }
 
 // e^t, with relative error r.
-Number exponential(long double t, long double r) {
+Number exponential(long double t, long double r, bool& uncertain) {
   const long double k = std::floor(t / kLog2);
-  if (std::fabs(k) > 0x1p50L) return t > 0 ? Number{INFINITY, 0, 0} : Number{0, 0, 0};
+  if (std::fabs(k) > 0x1p50L) return uncertain = true, undefined();   // no digit of the result is known
   const long double m = std::exp(t - k * kLog2);
   return scaled(m, m * (1 + std::fabs(t) + r), static_cast<int64_t>(k));
 }
@@ -196,7 +196,7 @@ Number power(const Number& a, int64_t num, int64_t den, bool& uncertain) {
   if (std::isinf(a.v)) return num > 0 ? a : exact(0);
   const long double x = static_cast<long double>(num) / static_cast<long double>(den);
   long double v = 0;
-  if (const long double t = x * logarithm(a); far(a) || std::fabs(t) > 5000) return exponential(t, std::fabs(x) * a.e / a.v);
+  if (const long double t = x * logarithm(a); far(a) || std::fabs(t) > 5000) return exponential(t, std::fabs(x) * a.e / a.v, uncertain);
   if (den == 2 && num == 1) {
     v = std::sqrt(a.v);
     if (a.e == 0 && v * v == a.v && std::fma(v, v, -a.v) == 0) return exact(v);
@@ -348,7 +348,7 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
     case Fn::Exp: {
       if (x.v == 0 && x.e == 0) return exact(1);
       if (far(x)) return x.x < 0 ? exact(1) : x.v < 0 ? exact(0) : (uncertain = true, exact(INFINITY));
-      if (finite(x) && std::fabs(x.v) > 5000) return exponential(x.v, x.e);
+      if (finite(x) && std::fabs(x.v) > 5000) return exponential(x.v, x.e, uncertain);
       const long double v = std::exp(x.v);
       return smooth(v, v, x, uncertain);
     }

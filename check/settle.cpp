@@ -4,6 +4,7 @@
 #include "check/settle.h"
 
 #include <algorithm>
+#include <set>
 
 namespace shardproof::check {
 
@@ -33,6 +34,39 @@ std::vector<uint32_t> frontier(Terms& t) {
   if (!out.empty()) return out;
   out = t.align(sides[0], sides[1], true);
   if (!out.empty()) return out;
+  // One side reads something (a free input, say) that the other has inside of a term: sums that were flattened on one side only. Open those
+  // terms, latest first.
+  std::set<uint32_t> alone;
+  for (int s = 0; s < 2; ++s) {
+    for (uint32_t k : sides[s]) {
+      if (!std::binary_search(sides[1 - s].begin(), sides[1 - s].end(), k)) alone.insert(k);
+    }
+  }
+  if (!alone.empty()) {
+    uint32_t latest = 0;
+    std::vector<uint32_t> stack, more;
+    std::set<uint32_t> seen;
+    for (int s = 0; s < 2; ++s) {
+      for (uint32_t id : t.leaves[s]) {
+        if (!t.can_open(id) || id < latest) continue;
+        stack.assign(1, id);
+        seen.clear();
+        bool holds = false;
+        while (!stack.empty() && !holds && seen.size() < 500) {
+          const uint32_t k = stack.back();
+          stack.pop_back();
+          more.clear();
+          t.inside(k, more);
+          for (uint32_t m : more) {
+            holds |= alone.count(m) != 0;
+            if (seen.insert(m).second) stack.push_back(m);
+          }
+        }
+        if (holds) latest = id;
+      }
+    }
+    if (latest != 0) return {latest};
+  }
   for (const bool sums : {false, true}) {
     for (int s = 0; s < 2; ++s) {
       for (uint32_t id : t.leaves[s]) {
