@@ -139,17 +139,18 @@ def _fsdp_split_out(gathered: torch.Tensor, sizes: Sequence[int], dim: int = 0, 
         _copy(target, part)
 
 
-def _fsdp_chunk_cat(tensors: Sequence[torch.Tensor], dim: int, chunks: int, *, out: torch.Tensor) -> None:
-    """Row i of the result holds the i-th chunk of every tensor, padded with zeros to equal chunks."""
-    rows = []
+def _fsdp_chunk_cat(tensors: Sequence[torch.Tensor], dim: int, chunks: int, *, out: torch.Tensor) -> list[torch.Tensor]:
+    """Row i of the result holds the i-th chunk of every tensor, padded with zeros to equal chunks. Returns each tensor's columns."""
+    columns = []
     for x in tensors:
         if dim != 0:
             raise CaptureError("FSDP's chunk_cat on a dimension other than 0 is not supported")
         missing = -x.shape[0] % chunks
         if missing:
             x = torch.cat([x, x.new_zeros((missing, *x.shape[1:]))])
-        rows.append(x.reshape(chunks, -1))
-    _copy(out, torch.cat(rows, 1))
+        columns.append(x.reshape(chunks, -1))
+    _copy(out, torch.cat(columns, 1))
+    return columns
 
 
 _FSDP_REWRITES: dict[str, Callable[..., Any]] = {
@@ -194,8 +195,65 @@ def _as_view(
     return (flat if start == 0 and count == x.numel() else flat.narrow(0, start, count)).view(list(size))
 
 
+def _op(node: torch.fx.Node) -> str:
+    return node.target._schema.name.split("::")[1] if isinstance(node.target, torch._ops.OpOverload) else ""
+
+
+def _is_view(node: torch.fx.Node) -> bool:
+    """A view of the whole tensor, with nothing but another shape."""
+    return node.op == "call_function" and _op(node) in ("view", "detach", "alias", "_unsafe_view")
+
+
+def _viewed(node: Any) -> torch.fx.Node | None:
+    """The tensor that a node is a view of."""
+    while isinstance(node, torch.fx.Node) and _is_view(node):
+        node = node.args[0]
+    return node if isinstance(node, torch.fx.Node) else None
+
+
+def _users(node: torch.fx.Node) -> list[torch.fx.Node]:
+    """Who reads or writes the node or a view of it."""
+    out = list(node.users)
+    for user in out:
+        if _is_view(user):
+            out += user.users
+    return out
+
+
 class Rewriter(torch.fx.Interpreter):
-    """Runs a traced graph with raw c10d operators replaced."""
+    """Runs a traced graph with raw c10d operators replaced.
+
+    FSDP packs the gradients of a block into one buffer and scatters that. The same values come from scattering each gradient by itself, and no
+    reader of the captured program has to take the buffer apart again.
+    """
+
+    def __init__(self, module: torch.fx.GraphModule) -> None:
+        super().__init__(module)
+        self._node: torch.fx.Node | None = None
+        self._packed: dict[torch.fx.Node, list[torch.Tensor]] = {}  # buffer -> the columns that fill it
+
+    def run_node(self, n: torch.fx.Node) -> Any:
+        self._node = n
+        return super().run_node(n)
+
+    def _pack(self, columns: list[torch.Tensor]) -> None:
+        assert self._node is not None
+        buffer = _viewed(self._node.kwargs.get("out"))
+        # Only where nothing else reads or writes the buffer.
+        if buffer is not None and all(
+            _is_view(u) or _op(u) in ("chunk_cat", "_reduce_scatter_base_") for u in _users(buffer)
+        ):
+            self._packed[buffer] = columns
+
+    def _unpacked(self, out: torch.Tensor, pg: Any, op: Any) -> Any:
+        """The reduce-scatter of a packed buffer, gradient by gradient; None if its input is no such buffer."""
+        assert self._node is not None
+        buffer = _viewed(self._node.args[1])
+        columns = None if buffer is None else self._packed.get(buffer)
+        if columns is None or sum(c[0].numel() for c in columns) != out.numel():
+            return None
+        _copy(out, torch.cat([_scatter(c, pg, op).reshape(-1) for c in columns]))
+        return out, None
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if isinstance(target, torch._ops.OpOverload) and target.namespace == "c10d":
@@ -204,6 +262,8 @@ class Rewriter(torch.fx.Interpreter):
                 raise CaptureError(
                     f"the collective dist.{name.strip('_')} is not supported; use its functional form from torch.distributed._functional_collectives"
                 )
+            if name == "_reduce_scatter_base_" and (done := self._unpacked(args[0], args[2], args[3])) is not None:
+                return done
             return _REWRITES[name](*args, **kwargs)
         if target is torch.ops.aten.as_strided.default and (plain := _as_view(*args, **kwargs)) is not None:
             return plain
@@ -211,7 +271,11 @@ class Rewriter(torch.fx.Interpreter):
             name = target._schema.name.split("::")[1]
             if name not in _FSDP_REWRITES:
                 raise CaptureError(f"FSDP's operator {name} is not supported")
-            return _FSDP_REWRITES[name](*args, **kwargs)
+            made = _FSDP_REWRITES[name](*args, **kwargs)
+            if name == "chunk_cat":
+                self._pack(made)
+                return None
+            return made
         if isinstance(target, torch._ops.OpOverload) and target.namespace == "_c10d_functional":
             # A group may be given as an object instead of its name.
             args = tuple(_name(a) if isinstance(a, (torch.ScriptObject, dist.ProcessGroup)) else a for a in args)
