@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import operator
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,10 +48,28 @@ def clean(gm: torch.fx.GraphModule, inputs: Sequence[str], outputs: Sequence[str
             and node.target.namespace == "aten"
         ):
             raise CaptureError(f"an in-place operator is left in the captured program: {node.target}{_where(node)}")
+    _name_after_modules(graph, {*inputs, *outputs})
     graph.lint()
     gm.recompile()
     used = {n.target for n in graph.nodes if n.op == "get_attr"}
     return {k: v for k, v in constants.items() if k in used}
+
+
+def _name_after_modules(graph: torch.fx.Graph, fixed: set[str]) -> None:
+    """layers_0_attention_wo_mm instead of mm_3: a report that names an operator names its module, and so its parameters."""
+    from shardproof.torch import _locations
+
+    taken = {n.name for n in graph.nodes}
+    for node in graph.nodes:
+        module = _locations.module_of(node) if node.op == "call_function" and node.name not in fixed else ""
+        if not module:
+            continue
+        base = re.sub(r"\W", "_", f"{module}_{re.sub(r'_[0-9]+$', '', node.name)}")
+        name, count = base, 1
+        while name in taken or name[0].isdigit():
+            name, count = f"{base}_{count}" if not base[0].isdigit() else f"m_{base}_{count}", count + 1
+        taken.add(name)
+        node.name = name
 
 
 def _where(node: torch.fx.Node) -> str:

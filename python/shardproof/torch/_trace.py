@@ -335,7 +335,7 @@ class Tracer:
     def trace(self) -> Traced:
         flat = self._fakes()
         try:
-            with _tracing(self.fake):
+            with _tracing(self.fake, self.module):
                 first = make_fx(self._run, tracing_mode="real", record_stack_traces=True, _allow_non_fake_inputs=True)(
                     *flat
                 )
@@ -351,14 +351,14 @@ class Tracer:
 
 
 @contextlib.contextmanager
-def _tracing(fake: FakeTensorMode) -> Iterator[None]:
+def _tracing(fake: FakeTensorMode, module: torch.nn.Module) -> Iterator[None]:
     import torch._dynamo.config as dynamo_config
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(dynamo_config.patch(error_on_nested_fx_trace=False))
         stack.enter_context(fake)
         stack.enter_context(torch.autograd.set_multithreading_enabled(False))
-        stack.enter_context(_locations.recorded())
+        stack.enter_context(_locations.recorded(module))
         yield
 
 
