@@ -18,7 +18,7 @@ bool agree(Relation relation, const Number& l, const Number& r) {
   return same(l, r);
 }
 
-// The latest of the terms that only one side reads; else cheap ones, else all that can be opened.
+// What to open next.
 std::vector<uint32_t> frontier(Terms& t) {
   std::vector<uint32_t> sides[2], out;
   for (int s = 0; s < 2; ++s) {
@@ -32,7 +32,7 @@ std::vector<uint32_t> frontier(Terms& t) {
     }
   }
   if (!out.empty()) return out;
-  out = t.align(sides[0], sides[1], true);
+  out = t.align(sides[0], sides[1]);
   if (!out.empty()) return out;
   // One side reads something (a free input, say) that the other has inside of a term: sums that were flattened on one side only. Open those
   // terms, latest first.
@@ -67,14 +67,15 @@ std::vector<uint32_t> frontier(Terms& t) {
     }
     if (latest != 0) return {latest};
   }
-  for (const bool sums : {false, true}) {
-    for (int s = 0; s < 2; ++s) {
-      for (uint32_t id : t.leaves[s]) {
-        if (t.can_open(id) && (t.node(id).kind == TermKind::Red) == sums) out.push_back(id);
-      }
+  // Else the latest of all: two forms of one function come together further down.
+  uint32_t latest = 0;
+  bool any = false;
+  for (int s = 0; s < 2; ++s) {
+    for (uint32_t id : t.leaves[s]) {
+      if (t.can_open(id) && (!any || id > latest)) latest = id, any = true;
     }
-    if (!out.empty()) return out;
   }
+  if (any) out.push_back(latest);
   return out;
 }
 

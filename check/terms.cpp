@@ -105,7 +105,7 @@ void Terms::inside(uint32_t id, std::vector<uint32_t>& out) const {
   for (const Cell& c : c_.terms[id].cells) take(c.poly);
 }
 
-std::vector<uint32_t> Terms::align(const std::vector<uint32_t>& left, const std::vector<uint32_t>& right, bool force) const {
+std::vector<uint32_t> Terms::align(const std::vector<uint32_t>& left, const std::vector<uint32_t>& right) const {
   std::map<uint32_t, int> sides;   // kernel -> 1: left, 2: right, 3: both
   for (uint32_t k : left) sides[k] |= 1;
   for (uint32_t k : right) sides[k] |= 2;
@@ -118,7 +118,7 @@ std::vector<uint32_t> Terms::align(const std::vector<uint32_t>& left, const std:
       if (alone == 0) latest = it->first;
       alone |= it->second;
     }
-    if (alone == 0 || (alone != 3 && !(force && out.empty()))) break;
+    if (alone != 3) break;
     out.push_back(latest);
     const int side = sides[latest];
     sides.erase(latest);

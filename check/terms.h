@@ -63,8 +63,8 @@ class Terms {
   // Kernels that stand in the definition of a term, appended.
   void inside(uint32_t id, std::vector<uint32_t>& out) const;
   // Terms to open so that two expressions over the kernels `left` and `right` come down to common ones: the latest one that only one side
-  // has, again and again, until a side has none of its own. With `force` at least one is opened, if there is one.
-  std::vector<uint32_t> align(const std::vector<uint32_t>& left, const std::vector<uint32_t>& right, bool force) const;
+  // has, again and again, until a side has none of its own.
+  std::vector<uint32_t> align(const std::vector<uint32_t>& left, const std::vector<uint32_t>& right) const;
   const TermNode& node(uint32_t id) const { return c_.terms[id]; }
   const Derived& derived(uint32_t id) const { return derived_[id]; }
   Derived derive(const Poly& p, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;

@@ -85,7 +85,7 @@ std::vector<uint32_t> Verifier::difference(NodeId v, const std::vector<NodeId>& 
   std::vector<uint32_t> left, right;
   claims.top_terms(v, right);
   for (NodeId x : in) claims.top_terms(x, left);
-  return terms.align(left, right, false);
+  return terms.align(left, right);
 }
 
 std::string Verifier::claim(NodeId v) {
@@ -221,7 +221,7 @@ bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std
       }
     }
   }
-  const std::vector<uint32_t> open = terms.align(inputs, unrolled, false);
+  const std::vector<uint32_t> open = terms.align(inputs, unrolled);
   // Points: some of the result, each with the ends of the range and random places.
   std::vector<std::pair<Index, Index>> at;
   const size_t most = 40;
