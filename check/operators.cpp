@@ -111,6 +111,10 @@ bool Operators::reduces(ir::NodeId v, std::vector<int64_t>& extents) const {
     for (int64_t d : n.a) extents.push_back(g_[n.in[0]].shape[static_cast<size_t>(d)]);
     return true;
   }
+  if (n.op == Op::Scatter && n.fn == Fn::Add && !n.set) {
+    for (int64_t b : n.b) extents.push_back(std::find(n.a.begin(), n.a.end(), b) == n.a.end() ? g_[n.in[1]].shape[static_cast<size_t>(b)] : 1);
+    return true;
+  }
   if (n.op == Op::Contract) {
     for (size_t k = 0; k < n.b.size(); k += 2) extents.push_back(g_[n.in[0]].shape[static_cast<size_t>(n.b[k])]);
     return true;
@@ -132,6 +136,35 @@ Number Operators::body(ir::NodeId v, const Index& i, const Index& k) {
       }
     }
     return read_(n.in[0], x.data());
+  }
+  if (n.op == Op::Scatter) {   // S-25: the update at place k where it goes to i, and a share of the data
+    const ir::Shape& u = g_[n.in[1]].shape;
+    Index at(k), y(u.size(), 0);
+    int64_t places = 1;
+    for (size_t b = 0; b < n.b.size(); ++b) {
+      const auto it = std::find(n.a.begin(), n.a.end(), n.b[b]);
+      if (it == n.a.end()) {
+        places *= u[static_cast<size_t>(n.b[b])];
+      } else {
+        at[b] = i[static_cast<size_t>(it - n.a.begin())];
+        if (at[b] >= u[static_cast<size_t>(n.b[b])]) return unknown = true, undefined();   // narrow windows: not summed this way
+      }
+      y[static_cast<size_t>(n.b[b])] = at[b];
+    }
+    const Number share = mul(read_(n.in[0], i.data()), fraction(1, places));
+    bool mine = true;
+    for (size_t d = 0; d < s.size(); ++d) {
+      if (n.a[d] >= 0) {
+        y[static_cast<size_t>(n.a[d])] = i[d];
+        if (i[d] >= u[static_cast<size_t>(n.a[d])]) return unknown = true, undefined();
+        continue;
+      }
+      int64_t j = 0;
+      const int in = index(read_(n.in[static_cast<size_t>(1 - n.a[d])], at.data()), s[d], n.mode, j);
+      if (in < 0) return undefined();
+      mine &= in == 1 && j == i[d];
+    }
+    return mine ? add(share, read_(n.in[1], y.data())) : share;
   }
   // S-23
   const ir::Shape& t = g_[n.in[1]].shape;

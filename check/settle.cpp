@@ -113,6 +113,7 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
         const size_t k = j == 0 ? first : j - 1;
         if (done[k] || (j > 0 && k == first)) continue;
         t.uncertain = false;
+        t.favour(q.hint && kDraws[round % std::size(kDraws)] == Draw::Special ? q.hint(k) : nullptr);
         t.watch(0);
         const Number l = q.left(k);
         t.watch(1);
@@ -134,6 +135,7 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
       if (t.spent > t.budget) break;
     }
     result.tested += tried;
+    t.favour(nullptr);
     t.uncertain = false;
     if (t.spent > t.budget) break;
     if (!failed && decided > 0) {

@@ -16,6 +16,7 @@ struct Equation {
   size_t count = 0;                                    // points
   std::function<Number(size_t)> left, right;           // value at point k
   std::function<bool(size_t)> identical;               // the same expression at point k; may be empty
+  std::function<const std::vector<int64_t>*(size_t)> hint;   // integers worth trying at point k; may be empty
   Relation relation = Relation::Both;
   int levels = 40;                                     // how often closed terms may be opened
   size_t rounds = 0;                                   // of random functions; 0: as many as the number of points asks for

@@ -76,6 +76,12 @@ void Terms::start(uint64_t round, Draw draw) {
   memo_.clear();
 }
 
+void Terms::favour(const std::vector<int64_t>* values) {
+  if (!values && !favourites_) return;
+  favourites_ = values;
+  memo_.clear();
+}
+
 void Terms::close_all() {
   ++open_epoch_;
   memo_.clear();
@@ -86,10 +92,15 @@ void Terms::open(uint32_t id) {
   memo_.clear();
 }
 
+// A literal that is read as it is enters the graph only through constants, whose claims are checked apart: elsewhere any number of its sign
+// will do, which keeps exp(-1e30) within reach.
+bool Terms::symbol(const TermNode& n) const { return n.kind == TermKind::Lit && n.name.starts_with("lit:"); }
+
 bool Terms::can_open(uint32_t id) const {
   const TermNode& n = c_.terms[id];
   switch (n.kind) {
     case TermKind::Fn: case TermKind::Sum: case TermKind::Red: case TermKind::Bracket: case TermKind::Take: case TermKind::Grid: return true;
+    case TermKind::Lit: return symbol(n);
     case TermKind::Base: return problem_.graph[n.origin].op == ir::Op::Dense;
     default: return false;
   }
@@ -154,7 +165,9 @@ Number Terms::factor(const Factor& f, const int64_t* x, size_t n) {
   switch (t.kind) {
     case TermKind::Iota: return exact(static_cast<long double>(index[0]));
     case TermKind::Inf: return exact(INFINITY);
-    case TermKind::Lit: return constants_[f.node];
+    case TermKind::Lit:
+      if (!symbol(t)) return constants_[f.node];
+      break;
     default: break;
   }
   const uint32_t kernel = kernel_[f.node];
@@ -315,6 +328,7 @@ Number Terms::define(uint32_t id, const int64_t* index) {
       for (size_t d = 0; d < own; ++d) at = at * static_cast<size_t>(n.dims[d]) + static_cast<size_t>(index[d]);
       return at < g.dense->size() ? literal_value((*g.dense)[at], g.dtype) : undefined();
     }
+    case TermKind::Lit: return constants_[id];
     default: return closed(id, index);
   }
 }
@@ -385,6 +399,10 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
     };
     auto clamp = [&](int64_t v) { return allowed(std::clamp(v, lo, hi)); };
     const uint64_t r = mix(h, 1);
+    if (favourites_ && !favourites_->empty() && r % 2 == 0) {
+      const int64_t t = (*favourites_)[mix(h, 6) % favourites_->size()];
+      if (t >= lo && t <= hi) return allowed(t);
+    }
     if (draw_ == Draw::Special || r % 8 == 0) {
       switch (mix(h, 2) % 8) {
         case 0: return lo > kNegInf ? clamp(lo) : clamp(-1);

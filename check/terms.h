@@ -55,6 +55,7 @@ class Terms {
   Number define(uint32_t id, const int64_t* index);             // open, whatever is set
 
   void start(uint64_t round, Draw draw);                        // new random functions
+  void favour(const std::vector<int64_t>* values);              // integers often take these values (until the next call)
   void close_all();
   void open(uint32_t id);                                       // and every term of its kernel
   bool is_open(uint32_t id) const { return open_[kernel_[id]] == open_epoch_; }
@@ -80,6 +81,7 @@ class Terms {
  private:
   Number closed(uint32_t id, const int64_t* index);
   bool measured(uint32_t id) const;
+  bool symbol(const TermNode& n) const;
   Number measure(uint32_t id, const int64_t* index);
   Number literal_term(const TermNode& n) const;
   Derived derive_node(const TermNode& n) const;
@@ -101,6 +103,7 @@ class Terms {
   int side_ = 0;
   std::unordered_map<uint64_t, Number> memo_;
   std::vector<int64_t> thresholds_;
+  const std::vector<int64_t>* favourites_ = nullptr;
   std::vector<Number> constants_;               // of Lit terms
   int depth_ = 0;
 };

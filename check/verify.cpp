@@ -134,6 +134,7 @@ std::string Verifier::elements(NodeId v) {
   q.count = where.size();
   q.rounds = rounds;
   q.relation = relation(v);
+  q.hint = [&](size_t k) { return &where[k]; };
   q.left = [&](size_t k) { return at(v, where[k]); };
   q.right = [&](size_t k) { return claims.value(v, where[k].data()); };
   NodeId from = 0;
@@ -152,20 +153,25 @@ std::string Verifier::elements(NodeId v) {
 // range, summand by summand equality (in some order of their variables) is enough; it is tested at the ends and at random places.
 bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std::vector<Index>& where) {
   const ir::Node& n = p_.graph[v];
-  const bool sum = n.op == Op::Contract || n.fn == Fn::Add;
+  const bool sum = n.op != Op::Reduce || n.fn == Fn::Add;
   if (ir::is_int(n.dtype)) return false;
   int64_t range = 1;
   for (int64_t e : extents) range *= e;
   std::vector<uint32_t> inputs;
   for (NodeId in : n.in) claims.top_terms(in, inputs);
   auto shared = [&](uint32_t id) { return std::find(inputs.begin(), inputs.end(), terms.kernel(id)) != inputs.end(); };
-  // Per cell and product: its sums, and the orders in which their variables may be walked.
+  // Per cell and product: its sums, and the ways in which some of their variables may walk the range, the others being summed inside.
   struct Plan {
     std::vector<size_t> reds;
     std::vector<std::pair<int64_t, int64_t>> bound;   // extent, low of each variable
-    int64_t volume = 1;
-    std::vector<size_t> keep;                         // dimensions of the range that the variables walk
-    std::vector<size_t> order;
+    struct Way {
+      std::vector<size_t> keep;                       // dimensions of the range that the variables walk
+      std::vector<size_t> order;                      // variables, first slowest
+      std::vector<size_t> inside;                     // variables that are summed
+      int64_t divide = 1;                             // places of the range at which the same summand stands
+    };
+    std::vector<Way> ways;
+    size_t way = 0;
   };
   std::map<const Cell*, std::vector<Plan>> plans;
   bool any = false;
@@ -180,28 +186,33 @@ bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std
         for (size_t b = 0; b < r.box.size(); b += 2) {
           plan.bound.emplace_back(r.box[b + 1] - r.box[b], r.box[b]);
           if (plan.bound.back().first < 1) return false;
-          plan.volume = std::min<int64_t>(plan.volume * plan.bound.back().first, int64_t{1} << 40);
         }
       }
       if (!sum && (plan.reds.size() != 1 || t.f.size() != 1 || t.num <= 0 || l.cell->poly.size() != 1)) return false;   // c max x = max c x
-      for (size_t d = 0; d < extents.size(); ++d) plan.keep.push_back(d);
-      if (plan.volume != range) {
-        // Variables of the range that the sum does not use: which?
-        if (!sum || range % plan.volume != 0 || extents.size() > 6) return false;
-        bool found = false;
-        for (unsigned mask = 0; mask < (1u << extents.size()) && !found; ++mask) {
-          int64_t part = 1;
-          std::vector<size_t> keep;
-          for (size_t d = 0; d < extents.size(); ++d) {
-            if (mask >> d & 1) part *= extents[d], keep.push_back(d);
-          }
-          if (part == plan.volume) plan.keep = keep, found = true;
+      if (plan.bound.size() > 5 || extents.size() > 4) return false;
+      // Subsets of the range's dimensions and of the variables with equally many places: all of both first.
+      for (unsigned dims = (1u << extents.size()) - 1; dims != ~0u; --dims) {
+        typename Plan::Way way;
+        int64_t part = 1;
+        for (size_t d = 0; d < extents.size(); ++d) {
+          if (dims >> d & 1) part *= extents[d], way.keep.push_back(d);
         }
-        if (!found) return false;
+        way.divide = range / part;
+        if (!sum && way.divide != 1) break;
+        for (unsigned mask = (1u << plan.bound.size()) - 1; mask != ~0u; --mask) {
+          int64_t places = 1, rest = 1;
+          way.order.clear(), way.inside.clear();
+          for (size_t b = 0; b < plan.bound.size(); ++b) {
+            (mask >> b & 1 ? places : rest) = std::min<int64_t>((mask >> b & 1 ? places : rest) * plan.bound[b].first, int64_t{1} << 40);
+            (mask >> b & 1 ? way.order : way.inside).push_back(b);
+          }
+          if (places != part || rest > 20'000) continue;
+          do {
+            plan.ways.push_back(way);
+          } while (plan.ways.size() < 64 && std::next_permutation(way.order.begin(), way.order.end()));
+        }
       }
-      plan.order.resize(plan.bound.size());
-      std::iota(plan.order.begin(), plan.order.end(), 0);
-      if (plan.bound.size() > 4) return false;
+      if (plan.ways.empty()) return false;
       any |= !plan.reds.empty();
       list.push_back(std::move(plan));
     }
@@ -248,24 +259,30 @@ bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std
       const Product& t = c->poly[p];
       const Plan& plan = list[p];
       // The variables' values at this place of the range.
+      const typename Plan::Way& way = plan.ways[plan.way];
       int64_t place = 0;
-      for (size_t d : plan.keep) place = place * extents[d] + at[k].second[d];
+      for (size_t d : way.keep) place = place * extents[d] + at[k].second[d];
       std::vector<int64_t> u(plan.bound.size());
-      for (size_t b = plan.order.size(); b-- > 0;) {
-        const size_t var = plan.order[b];
+      for (size_t b = 0; b < u.size(); ++b) u[b] = plan.bound[b].second;
+      for (size_t b = way.order.size(); b-- > 0;) {
+        const size_t var = way.order[b];
         u[var] = plan.bound[var].second + place % plan.bound[var].first;
         place /= plan.bound[var].first;
       }
-      const int64_t divide = plan.reds.empty() ? range : range / plan.volume;
-      Number value = divide == 1 ? fraction(t.num, t.den) : mul(fraction(t.num, t.den), fraction(1, divide));
-      size_t next = 0;
+      Number value = way.divide == 1 ? fraction(t.num, t.den) : mul(fraction(t.num, t.den), fraction(1, way.divide));
       for (size_t f = 0; f < t.f.size(); ++f) {
-        Number b;
-        if (std::find(plan.reds.begin(), plan.reds.end(), f) == plan.reds.end()) {
-          b = terms.factor(t.f[f], vars.data(), vars.size());
-          if (t.f[f].num != 1 || t.f[f].den != 1) b = power(b, t.f[f].num, t.f[f].den, terms.uncertain);
-          finite &= !std::isinf(b.v);   // inf times a sum is not the sum of inf times
-        } else {
+        if (std::find(plan.reds.begin(), plan.reds.end(), f) != plan.reds.end()) continue;
+        Number b = terms.factor(t.f[f], vars.data(), vars.size());
+        if (t.f[f].num != 1 || t.f[f].den != 1) b = power(b, t.f[f].num, t.f[f].den, terms.uncertain);
+        finite &= !std::isinf(b.v);   // inf times a sum is not the sum of inf times
+        value = mul(value, b);
+      }
+      // The product of the bodies, summed over the variables inside.
+      Number inner = exact(plan.reds.empty() || sum ? 0 : n.fn == Fn::Max ? -INFINITY : INFINITY);
+      while (true) {
+        Number product = exact(1);
+        size_t next = 0;
+        for (size_t f : plan.reds) {
           const TermNode& r = terms.node(t.f[f].node);
           y.assign(r.dims.size(), 0);
           bool inside = true;
@@ -276,10 +293,23 @@ bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std
             inside &= r.dims[d] == kUnbounded || (y[d] >= 0 && y[d] < r.dims[d]);
           }
           for (size_t q = 0; q < r.box.size() / 2; ++q) y.push_back(u[next++]);
-          b = inside ? terms.poly(r.args[0], y.data(), y.size()) : undefined();
+          product = mul(product, inside ? terms.poly(r.args[0], y.data(), y.size()) : undefined());
         }
-        value = mul(value, b);
+        if (way.inside.empty() || sum) {
+          inner = way.inside.empty() ? product : add(inner, product);
+        } else {
+          const Number pair[2] = {inner, product};
+          inner = apply(n.fn, pair, 2, ir::DType::F32, ir::DType::F32, terms.uncertain);
+        }
+        size_t q = way.inside.size();
+        while (q-- > 0) {
+          const size_t var = way.inside[q];
+          if (++u[var] < plan.bound[var].second + plan.bound[var].first) break;
+          u[var] = plan.bound[var].second;
+        }
+        if (q == static_cast<size_t>(-1)) break;
       }
+      value = mul(value, inner);
       total = add(total, value);
     }
     return total;
@@ -289,6 +319,7 @@ bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std
   q.relation = relation(v);
   q.levels = 6;
   q.budget = 4'000'000;
+  q.hint = [&](size_t k) { return &at[k].first; };
   q.left = [&](size_t k) {
     ops_.uncertain = false;
     const Number r = ops_.body(v, at[k].first, at[k].second);
@@ -296,19 +327,22 @@ bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std
     return r;
   };
   q.right = right;
-  // Orders of the variables (the same choice number for all products): first all without opening more terms, then all with.
+  // All ways of all products: first without opening more terms, then with.
+  std::vector<Plan*> all;
+  for (auto& [cell, list] : plans) {
+    for (Plan& plan : list) all.push_back(&plan);
+  }
   for (const int levels : {0, 6}) {
     q.levels = levels;
-    for (int attempt = 0; attempt < 24; ++attempt) {
+    for (Plan* plan : all) plan->way = 0;
+    for (int attempt = 0; attempt < (levels == 0 ? 200 : 8); ++attempt) {
       finite = true;
       const Settled s = settle(terms, q, open);
       tested += s.tested;
       if (s.equal && finite) return true;
-      bool again = false;
-      for (auto& [cell, list] : plans) {
-        for (Plan& plan : list) again |= std::next_permutation(plan.order.begin(), plan.order.end());
-      }
-      if (!again) break;
+      size_t k = 0;
+      while (k < all.size() && ++all[k]->way == all[k]->ways.size()) all[k++]->way = 0;
+      if (k == all.size()) break;
     }
   }
   return false;
@@ -361,6 +395,7 @@ std::string Verifier::goal(NodeId x, NodeId y) {
   Equation q;
   q.count = where.size();
   q.relation = Relation::Sequential;   // wherever the sequential value is defined
+  q.hint = [&](size_t k) { return &where[k]; };
   q.left = [&](size_t k) { return claims.value(x, where[k].data()); };
   q.right = [&](size_t k) { return claims.value(y, where[k].data()); };
   q.identical = [&](size_t k) { return claims.shape(x, where[k].data()) == claims.shape(y, where[k].data()); };
