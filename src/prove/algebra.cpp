@@ -249,10 +249,14 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
   if (t.coef.is_zero()) {
     // 0 * x is 0 where x is finite; elsewhere the product is undefined, which must not be forgotten (L-5).
     Term guard{0, {}};
+    bool any = false;
     for (Factor& f : t.f) {
-      if (!known(Term{1, {f}}, ctx).finite) guard.f.push_back(std::move(f));
+      const bool selects = nodes_[f.node].kind == Kind::Bracket;   // where it does not hold, nothing is undefined
+      const bool finite = known(Term{1, {f}}, ctx).finite;
+      any |= !finite;
+      if (!finite || selects) guard.f.push_back(std::move(f));
     }
-    if (guard.f.empty()) return {};
+    if (!any) return {};
     return {std::move(guard)};
   }
   for (size_t i = 0; i < t.f.size(); ++i) {
@@ -271,6 +275,9 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
     }
   }
   if (t.f.size() == 1 && nodes_[t.f[0].node].kind == Kind::Inf) t.coef = t.coef.positive() ? 1 : -1;
+  if (t.f.size() > 1) {
+    if (auto opened = open_select(t, ctx)) return *std::move(opened);
+  }
   if (t.f.size() == 1 && t.f[0].exp.is_one() && nodes_[t.f[0].node].kind == Kind::Sum) {
     return scale(expand_named(t.f[0], ctx), t.coef);   // a name that stands alone is read as what it names
   }
@@ -467,7 +474,53 @@ Poly Algebra::sum(std::vector<Poly> parts, const Ext& ctx) {
   return out;
 }
 
+// Takes the guards out of p. A guard says only where a value is undefined, so it stays beside whatever is made of the value: names and
+// functions are made of the rest, and are equal on both sides even where one side has guards more.
+Poly Algebra::take_guards(Poly& p) {
+  Poly guards;
+  if (std::none_of(p.begin(), p.end(), [](const Term& t) { return t.coef.is_zero(); })) return guards;
+  Poly rest;
+  for (Term& t : p) (t.coef.is_zero() ? guards : rest).push_back(std::move(t));
+  p = std::move(rest);
+  return guards;
+}
+
+// The guards of a product's one side: selecting brackets of the other side hide them.
+Poly Algebra::hide_guards(const Poly& guards, const Poly& other, const Ext& ctx) {
+  Poly out;
+  if (guards.empty()) return out;
+  std::vector<std::vector<Factor>> brackets;
+  for (const Term& t : other) {
+    std::vector<Factor> own;
+    for (const Factor& f : t.f) {
+      if (nodes_[f.node].kind == Kind::Bracket) own.push_back(f);
+    }
+    brackets.push_back(own);
+    if (own.empty()) {
+      brackets.assign(1, {});
+      break;
+    }
+  }
+  if (brackets.empty()) brackets.emplace_back();
+  for (const Term& g : guards) {
+    for (const std::vector<Factor>& b : brackets) {
+      Term t{0, g.f};
+      t.f.insert(t.f.end(), b.begin(), b.end());
+      out = add(std::move(out), make_term(std::move(t), ctx), ctx);
+    }
+  }
+  return out;
+}
+
 Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
+  auto guarded = [](const Poly& p) { return std::any_of(p.begin(), p.end(), [](const Term& t) { return t.coef.is_zero(); }); };
+  if (guarded(a) || guarded(b)) {
+    Poly x = a, y = b;
+    const Poly gx = take_guards(x), gy = take_guards(y);
+    Poly p = mul(x, y, ctx);
+    p = add(std::move(p), hide_guards(gx, y, ctx), ctx);
+    return add(std::move(p), hide_guards(gy, x, ctx), ctx);
+  }
   for (const Poly* p : {&a, &b}) {
     const auto c = as_constant(*p);
     if (!c) continue;
@@ -599,6 +652,7 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators) {
 Poly Algebra::pow(const Poly& a, const Rat& e, const Ext& ctx) {
   if (e.is_one()) return a;
   if (e.is_zero()) return constant(1);
+  if (Poly rest = a, guards = take_guards(rest); !guards.empty()) return add(pow(rest, e, ctx), guards, ctx);
   if (auto c = as_constant(a)) {
     if (e.is_integer() && std::abs(e.num()) <= 64) {
       Rat r = 1;

@@ -34,6 +34,7 @@ struct Node {
   std::shared_ptr<const std::vector<ir::Literal>> dense;   // Base made of a dense table
   std::shared_ptr<const std::vector<Cell>> cells;          // Grid
   Known known;
+  bool sequential = false;           // Take: also in the sequential program, whose indices are in range wherever it is defined
   bool indexed = false;              // a Take, or a function or name with one inside
   bool positional = false;           // depends on index forms: what is known of it depends on where it is read
   Ext bound;                         // Red: how far each bound variable could run with all accesses in bounds
@@ -104,6 +105,8 @@ class Algebra {
 
   std::string str(const Poly& p) const;
   std::string str(const Factor& f) const;
+  uint32_t sequential_kernels = 0;   // bodies of sums that the sequential program has: numbers below this
+  void end_of_sequential();
   bool structure_known = false;      // the sequential program is done: dimensions that it never walked together stay apart
   uint64_t applications = 0;         // of rules, for statistics
   uint64_t interned_hits = 0;
@@ -113,11 +116,15 @@ class Algebra {
   struct KeyHash {
     size_t operator()(const std::vector<int64_t>& key) const;
   };
+  static Poly take_guards(Poly& p);
+  Poly hide_guards(const Poly& guards, const Poly& other, const Ext& ctx);
+  std::optional<Poly> open_select(const Term& t, const Ext& ctx);
   Poly make_term(Term t, const Ext& ctx);                       // canonical poly of one product
   bool combine_factors(Term& t, const Ext& ctx);                // false: the term is 0
   std::optional<Poly> try_join(const Term& x, const Term& y, const Ext& ctx);
   std::optional<Poly> extend_red(const Term& common, const Factor& red, const std::vector<Factor>& rest, const Ext& ctx);
   std::optional<Poly> roll_sums(const Term& common, const Factor& x, const Factor& y, const Ext& ctx);
+  std::optional<Poly> join_bodies(const Term& common, const Factor& x, const Factor& y, const Ext& ctx);
   std::optional<Poly> roll_pair(const Term& common, const std::vector<Factor>& x, const std::vector<Factor>& y, const Ext& ctx);
   std::pair<Term, Ext> open_red(const Factor& red, const Ext& ctx) const;   // body over ctx + bound variables (ranges from 0)
   Poly arg_at(const Node& n, const Factor& f, size_t arg, const Ext& ctx);  // an argument of a factor's node, in ctx
@@ -129,7 +136,10 @@ class Algebra {
   void join(Poly& p, const Ext& ctx);                           // L-10 .. L-13: pieces of ranges
   bool join_brackets(Poly& p, const Ext& ctx);
   void collect_iota(Poly& p, const Ext& ctx);
-  Poly reduce_term(const Term& t, const Ext& ctx, int bound);
+  // What becomes of bound variables that one factor alone uses: summed inside of it if it is a sum (L-36), also if it is the name of one, or not.
+  enum class Inner : uint8_t { Sums, Names, Flat };
+  Poly reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner = Inner::Sums);
+  Poly settle(const Term& body, const Ext& ext, int bound);
   Factor widen(Factor red, const Ext& ctx);                     // L-27: the box grows where brackets make the summand 0
   Poly reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound);
   Poly exp(const Poly& a, const Ext& ctx);

@@ -105,13 +105,14 @@ class Canonicalizer {
   }
 
   // Equal forms are one variable. Equal constants are one only if their dimensions are walked together elsewhere (the batch of two inputs,
-  // but not a batch and a head): otherwise a rank that holds one row would take chance for structure.
+  // but not a batch and a head): otherwise a rank that holds one row would take chance for structure. The same holds for all forms of the
+  // ranks: a rank with one head reads its keys where it reads its positions.
   int free_var(std::vector<int64_t> def, int64_t extent, int64_t dimension, uint32_t cls) {
     bool constant = true;
     for (int v = 0; v < free_; ++v) constant &= def[v] == 0;
     for (size_t i = 0; i < vars_.size(); ++i) {
       if (vars_[i].bound || vars_[i].dimension != dimension || vars_[i].extent != extent || vars_[i].def != def) continue;
-      if (constant && a_.class_root(vars_[i].cls) != a_.class_root(cls)) continue;
+      if ((constant || a_.structure_known) && a_.class_root(vars_[i].cls) != a_.class_root(cls)) continue;
       a_.class_join(vars_[i].cls, cls);
       return static_cast<int>(i);
     }
@@ -465,9 +466,10 @@ class Canonicalizer {
     }
     auto [it, fresh] = a_.table_.try_emplace(std::move(key), static_cast<Nid>(a_.nodes_.size()));
     if (fresh) {
+      spec_.sequential = !a_.structure_known;
       spec_.known = a_.compute_known(spec_);
       spec_.indexed = spec_.kind == Kind::Take;
-      if (spec_.kind != Kind::Whole) {
+      if (spec_.kind != Kind::Whole || spec_.name.starts_with("sort:") || spec_.name.starts_with("scatter:set:")) {
         for (const Poly& p : spec_.args) {
           for (const Term& t : p) {
             for (const Factor& f : t.f) spec_.positional |= f.node == a_.iota() || a_.node(f.node).positional;
@@ -498,6 +500,11 @@ class Canonicalizer {
   std::vector<int> bound_var_;
   std::vector<int> perm_;
 };
+
+void Algebra::end_of_sequential() {
+  structure_known = true;
+  sequential_kernels = static_cast<uint32_t>(kernels_.size());
+}
 
 uint32_t Algebra::class_root(uint32_t c) {
   while (class_parent_[c] != c) c = class_parent_[c] = class_parent_[class_parent_[c]];

@@ -276,7 +276,7 @@ Poly Views::at(const Value& x, const std::vector<Row>& rows, const Ext& ctx) {
     }
     return false;
   });
-  bool finite = true, integer = true, nonneg = true, boolean = true;
+  bool finite = true, no_inf = true, integer = true, nonneg = true, boolean = true;
   int64_t lo = kPosInf, hi = kNegInf;
   for (const Cell& c : sorted.cells) {
     key += "|";
@@ -291,6 +291,7 @@ Poly Views::at(const Value& x, const std::vector<Row>& rows, const Ext& ctx) {
     }
     const Known k = a_.known(c.poly, c.ext);
     finite &= k.finite;
+    no_inf &= k.never_inf();
     integer &= k.integer;
     nonneg &= k.nonneg;
     boolean &= k.boolean;
@@ -300,6 +301,7 @@ Poly Views::at(const Value& x, const std::vector<Row>& rows, const Ext& ctx) {
   n.name = key;
   n.dims = x.shape;
   n.known.finite = n.known.no_pos_inf = finite;
+  n.known.no_inf = no_inf;
   n.known.integer = integer;
   n.known.nonneg = nonneg;
   n.known.boolean = boolean;

@@ -11,6 +11,10 @@ namespace shardproof::prove {
 // --- extremes ----------------------------------------------------------------------------------------------------------------
 
 Poly Algebra::reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound) {
+  if (Poly rest = a, guards = take_guards(rest); !guards.empty()) {
+    const Ext outer(ctx.begin(), ctx.end() - bound);
+    return add(reduce_extreme(fn, rest, ctx, bound), reduce(ir::Fn::Add, guards, ctx, bound), outer);
+  }
   const size_t free = ctx.size() - bound, width = ctx.size() + 1;
   const Ext outer(ctx.begin(), ctx.begin() + static_cast<std::ptrdiff_t>(free));
   int64_t volume = 1;

@@ -197,6 +197,19 @@ Poly Algebra::product(const Poly& a, const Poly& b, const Ext& ctx) {
 }
 
 Poly Algebra::apply(Fn fn, const std::vector<Poly>& args, DType from, DType to, const Ext& ctx) {
+  // Guards stay beside the function of the rest, where an undefined argument makes it undefined.
+  switch (fn) {
+    case Fn::Add: case Fn::Sub: case Fn::Neg: case Fn::Mul: case Fn::Select: case Fn::And: case Fn::Or: case Fn::Xor: case Fn::Not:
+    case Fn::IsFinite: case Fn::IsNan: case Fn::IsInf: case Fn::Eq: case Fn::Ne: case Fn::Lt: case Fn::Le: case Fn::Gt: case Fn::Ge:
+      break;
+    default: {
+      if (!ir::is_float(from) || !ir::is_float(to)) break;
+      std::vector<Poly> rest = args;
+      Poly guards;
+      for (Poly& p : rest) guards = add(std::move(guards), take_guards(p), ctx);
+      if (!guards.empty()) return add(apply(fn, rest, from, to, ctx), guards, ctx);
+    }
+  }
   const bool integer = ir::is_int(from) || from == DType::Bool;
   const Poly& a = args[0];
   const Poly one = constant(1);
@@ -376,8 +389,29 @@ Known Algebra::compute_known(const Node& n, int depth) const {
       return k;
     case Kind::Take: {
       k = arg(0);
-      // Outside the table the value is undefined; "partial" readings are not known to stay inside.
-      if (n.name == "partial") k.finite = k.no_pos_inf = k.nonzero = false;
+      // Outside the table the value is undefined; "partial" readings are not known to stay inside. Where the sequential program reads the
+      // same element, it stops there, too.
+      if (n.name == "partial" && !n.sequential) k.finite = k.no_pos_inf = k.nonzero = false;
+      return k;
+    }
+    case Kind::Whole: {
+      // Sorting, and writing into a tensor, only move values. Writes may miss (then the result is undefined), sorts do not.
+      const bool sorts = n.name.starts_with("sort:"), writes = n.name.starts_with("scatter:set:");
+      if (!sorts && !writes) return n.known;
+      size_t from = 0;
+      if (sorts) from = std::min<size_t>(n.args.size() - 1, static_cast<size_t>(std::atoi(n.name.c_str() + n.name.rfind(':') + 1)));
+      k = arg(from);
+      if (writes) {
+        const Known u = arg(1);
+        k.no_inf = k.never_inf() && u.never_inf();
+        k.no_zero = k.never_zero() && u.never_zero();
+        k.no_pos_inf = k.finite = k.nonzero = false;
+        k.nonneg &= u.nonneg;
+        k.integer &= u.integer;
+        k.boolean &= u.boolean;
+        k.lo = std::min(k.lo, u.lo);
+        k.hi = std::max(k.hi, u.hi);
+      }
       return k;
     }
     case Kind::Red: {
@@ -388,13 +422,17 @@ Known Algebra::compute_known(const Node& n, int depth) const {
         k = a;
         k.boolean = false;
         k.nonzero = a.positive() && volume > 0;
+        k.no_zero = a.nonneg && a.never_zero() && volume > 0;
         if (a.integer) {
           k.lo = a.lo == kNegInf ? kNegInf : a.lo >= 0 ? 0 : mul_checked(a.lo, volume);
           k.lo = a.lo > 0 ? mul_checked(a.lo, volume) : k.lo;
           k.hi = a.hi == kPosInf || a.hi > kPosInf / std::max<int64_t>(volume, 1) ? kPosInf : a.hi <= 0 ? 0 : mul_checked(a.hi, volume);
           if (k.lo < kNegInf) k.lo = kNegInf;
         }
-        if (!k.nonzero && a.nonneg && a.finite) k.nonzero = fixed_extreme(n, depth);
+        if (!k.nonzero && !k.no_zero && a.nonneg && fixed_extreme(n, depth)) {
+          k.no_zero = true;
+          k.nonzero = a.finite;
+        }
         return k;
       }
       k = a;
@@ -416,16 +454,18 @@ Known Algebra::compute_known(const Node& n, int depth) const {
           k.finite = k.no_pos_inf = a.no_pos_inf;
           k.no_inf = a.never_inf();
           k.nonzero = a.finite;
+          k.no_zero = a.never_inf();
           return k;
         case Fn::Log:
           k.finite = k.no_pos_inf = a.finite && a.positive();
-          k.no_inf = a.never_inf() && a.nonzero;
+          k.no_inf = a.never_inf() && a.never_zero();
           return k;
         case Fn::Logistic:
           k.finite = k.no_pos_inf = a.finite;
           k.no_inf = true;
           k.nonneg = true;
           k.nonzero = a.finite;
+          k.no_zero = a.never_inf();
           return k;
         case Fn::Tanh: case Fn::Erf: case Fn::Sin: case Fn::Cos: case Fn::Atan: case Fn::Asinh: case Fn::Sinh: case Fn::Cbrt:
         case Fn::Floor: case Fn::Ceil: case Fn::Round: case Fn::RoundAway: case Fn::Trunc: case Fn::Sign: case Fn::Erfc: case Fn::Exp2:
@@ -495,6 +535,7 @@ Known Algebra::compute_known(const Node& n, int depth) const {
           k.no_inf = x.never_inf() && y.never_inf();
           k.nonneg = x.nonneg && y.nonneg;
           k.nonzero = k.finite && x.nonzero && y.nonzero;
+          k.no_zero = x.never_zero() && y.never_zero();
           k.integer = x.integer && y.integer;
           return k;
         }

@@ -29,7 +29,58 @@ void split_common(const Term& x, const Term& y, Term& common, std::vector<Factor
   }
 }
 
+// f over a context with `more` variables at its end that it does not use.
+Factor widened(const Factor& f, size_t width, size_t more) {
+  Factor g{f.node, f.exp, {}};
+  for (size_t at = 0; at < f.map.size(); at += width) {
+    const auto row = f.map.begin() + static_cast<std::ptrdiff_t>(at);
+    g.map.insert(g.map.end(), row, row + static_cast<std::ptrdiff_t>(width) - 1);
+    g.map.insert(g.map.end(), more, 0);
+    g.map.push_back(row[static_cast<std::ptrdiff_t>(width) - 1]);
+  }
+  return g;
+}
+
 }  // namespace
+
+// The sum of a joined body. A factor that is a sum itself may be part of one larger sum in the sequential program (one head of several in a
+// flattened contraction): if the sequential program has that form, and not the nested one, it is taken.
+Poly Algebra::settle(const Term& body, const Ext& ext, int bound) {
+  Poly nested = reduce_term(body, ext, bound);
+  auto seen = [&](const Poly& p) {
+    if (p.size() != 1) return false;
+    bool any = false;
+    for (const Factor& f : p[0].f) {
+      const Node& n = nodes_[f.node];
+      if (n.kind != Kind::Red || !f.exp.is_one()) continue;
+      if (n.kernel >= sequential_kernels) return false;
+      any = true;
+    }
+    return any;
+  };
+  if (!structure_known || seen(nested)) return nested;
+  int inner = -1, count = 0;
+  for (size_t i = 0; i < body.f.size(); ++i) {
+    const Node& n = nodes_[body.f[i].node];
+    if (n.kind == Kind::Red && n.fn == ir::Fn::Add && body.f[i].exp.is_one()) inner = static_cast<int>(i), ++count;
+  }
+  if (body.f.size() < 2) return nested;
+  for (const Factor& f : body.f) {
+    if (nodes_[f.node].kind != Kind::Sum || !f.exp.is_one()) continue;
+    Poly named = reduce_term(body, ext, bound, Inner::Names);
+    if (seen(named)) return named;
+    break;
+  }
+  if (count != 1) return nested;
+  auto [opened, wider] = open_red(body.f[inner], ext);
+  opened.coef = opened.coef * body.coef;
+  for (size_t i = 0; i < body.f.size(); ++i) {
+    if (static_cast<int>(i) != inner) opened.f.push_back(widened(body.f[i], ext.size() + 1, wider.size() - ext.size()));
+  }
+  std::sort(opened.f.begin(), opened.f.end(), [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; });
+  Poly flat = reduce_term(opened, wider, bound + static_cast<int>(wider.size() - ext.size()), Inner::Flat);
+  return seen(flat) ? flat : nested;
+}
 
 // A sum over a range, and one more slice of it (L-12): sum_{k in [a,b)} m(k) + m(b).
 std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, const std::vector<Factor>& rest, const Ext& ctx) {
@@ -168,9 +219,50 @@ std::optional<Poly> Algebra::roll_sums(const Term& common, const Factor& x, cons
     Ext ext = ex;
     ext.push_back(2);
     ++applications;
-    Poly sum = reduce_term(body, ext, bound + 1);
+    Poly sum = settle(body, ext, bound + 1);
     if (sum.size() != 1) return std::nullopt;
     return mul(make_term(common, ctx), sum, ctx);
+  } while (std::next_permutation(perm.begin(), perm.end()));
+  return std::nullopt;
+}
+
+// Two sums over equal ranges whose summands differ in one inner sum only (L-37): sum_k m R + sum_k m S = sum_k m (R + S), where R and S are
+// pieces of one sum.
+std::optional<Poly> Algebra::join_bodies(const Term& common, const Factor& x, const Factor& y, const Ext& ctx) {
+  const int bound = nodes_[x.node].num_bound();
+  if (bound != nodes_[y.node].num_bound() || bound > 3) return std::nullopt;
+  const auto [bx, ex] = open_red(x, ctx);
+  const auto [by, ey] = open_red(y, ctx);
+  if (bx.f.size() != by.f.size() || bx.f.size() < 2) return std::nullopt;
+  const size_t m = ctx.size(), w = ex.size() + 1;
+  auto is_sum = [&](const std::vector<Factor>& f) {
+    return f.size() == 1 && f[0].exp.is_one() && nodes_[f[0].node].kind == Kind::Red && nodes_[f[0].node].fn == ir::Fn::Add;
+  };
+  std::vector<int> perm(bound);
+  for (int k = 0; k < bound; ++k) perm[k] = k;
+  do {
+    bool same = true;
+    for (int k = 0; k < bound; ++k) same &= ex[m + k] == ey[m + perm[k]];
+    if (!same) continue;
+    Term turned = by;
+    for (Factor& f : turned.f) {
+      const std::vector<int64_t> map = f.map;
+      for (size_t d = 0; d < map.size() / w; ++d) {
+        for (int k = 0; k < bound; ++k) f.map[d * w + m + k] = map[d * w + m + perm[k]];
+      }
+    }
+    auto order = [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; };
+    Term other = bx;
+    std::sort(other.f.begin(), other.f.end(), order);
+    std::sort(turned.f.begin(), turned.f.end(), order);
+    Term both{1, {}};
+    std::vector<Factor> rx, ry;
+    split_common(other, turned, both, rx, ry);
+    if (both.f.empty() || !is_sum(rx) || !is_sum(ry)) continue;
+    const std::optional<Poly> joined = try_join(other, turned, ex);
+    if (!joined || joined->size() != 1) continue;
+    ++applications;
+    return mul(make_term(common, ctx), reduce(ir::Fn::Add, *joined, ex, bound), ctx);
   } while (std::next_permutation(perm.begin(), perm.end()));
   return std::nullopt;
 }
@@ -205,33 +297,7 @@ std::optional<Poly> Algebra::roll_pair(const Term& common, const std::vector<Fac
   Ext ext = ctx;
   ext.push_back(2);
   ++applications;
-  // A factor that is a sum itself may be part of one larger sum in the sequential program (one head of several in a flattened
-  // contraction): that form is taken if its body is already known.
-  int inner = -1, count = 0;
-  for (size_t i = 0; i < body.f.size(); ++i) {
-    const Node& n = nodes_[body.f[i].node];
-    if (n.kind == Kind::Red && n.fn == ir::Fn::Add && body.f[i].exp.is_one()) inner = static_cast<int>(i), ++count;
-  }
-  if (count == 1 && body.f.size() > 1) {
-    auto [opened, wider] = open_red(body.f[inner], ext);
-    // Bound variables last: ctx, the new one, the opened ones.
-    for (size_t i = 0; i < body.f.size(); ++i) {
-      if (static_cast<int>(i) == inner) continue;
-      Factor g{body.f[i].node, body.f[i].exp, {}};
-      const size_t ew = ext.size() + 1;
-      for (size_t d = 0; d < body.f[i].map.size() / ew; ++d) {
-        g.map.insert(g.map.end(), body.f[i].map.begin() + static_cast<std::ptrdiff_t>(d * ew), body.f[i].map.begin() + static_cast<std::ptrdiff_t>(d * ew + ew - 1));
-        g.map.insert(g.map.end(), wider.size() - ext.size(), 0);
-        g.map.push_back(body.f[i].map[d * ew + ew - 1]);
-      }
-      opened.f.push_back(std::move(g));
-    }
-    std::sort(opened.f.begin(), opened.f.end(), [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; });
-    const size_t kernels = kernels_.size();
-    Poly flat = reduce_term(opened, wider, static_cast<int>(wider.size() - ctx.size()));
-    if (kernels == kernels_.size() && flat.size() == 1) return mul(make_term(common, ctx), flat, ctx);
-  }
-  Poly sum = reduce_term(body, ext, 1);
+  Poly sum = settle(body, ext, 1);
   if (sum.size() != 1) return std::nullopt;
   return mul(make_term(common, ctx), sum, ctx);
 }
@@ -296,7 +362,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
       auto [body, ext] = open_red(low, ctx);
       ext[ctx.size() + differ] += more;
       ++applications;
-      Poly sum = reduce_term(body, ext, static_cast<int>(ext.size() - ctx.size()));
+      Poly sum = settle(body, ext, static_cast<int>(ext.size() - ctx.size()));
       return mul(make_term(common, ctx), sum, ctx);
     }
     // L-11: one body has a bracket more, which is 1 everywhere on the other's box: put it in there, too.
@@ -392,6 +458,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
         if (auto joined = try_join(whole, other, ctx)) return joined;
       }
     }
+    if (auto p = join_bodies(common, rx[0], ry[0], ctx)) return p;
     if (a.kernel != b.kernel || a.box != b.box) {
       if (auto p = roll_sums(common, rx[0], ry[0], ctx)) return p;
       if (auto p = extend_red(common, rx[0], ry, ctx)) return p;

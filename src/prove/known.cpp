@@ -79,7 +79,7 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
   }
   const bool counts = node.kind == Kind::Fn && node.known.integer && !node.known.boolean;
   if (!node.positional || (n.finite && n.nonzero && !counts) || depth > 2000) return n;
-  const bool worth = node.kind == Kind::Sum || node.kind == Kind::Take || (node.kind == Kind::Fn && (counts || !node.known.boolean)) ||
+  const bool worth = node.kind == Kind::Sum || node.kind == Kind::Whole || node.kind == Kind::Take || (node.kind == Kind::Fn && (counts || !node.known.boolean)) ||
                      (node.kind == Kind::Red && (node.fn == ir::Fn::Add || node.fn == ir::Fn::Max) && !node.known.boolean);
   if (!worth) return n;
   // The node, restricted to what the context reads: its own variables run over the rows' ranges (shifted to 0).
@@ -108,9 +108,10 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
   for (size_t a = 0; a < part.args.size(); ++a) {
     for (Term& t : part.args[a]) {
       for (Factor& g : t.f) {
-        const size_t w = node.dims.size() + bound + (node.inner.empty() ? 0 : node.inner[a].size()) + 1;
+        const size_t own = node.dims.size() - node.result.size();   // Whole: its arguments do not know the result's own dimensions
+        const size_t w = own + bound + (node.inner.empty() ? 0 : node.inner[a].size()) + 1;
         for (size_t d = 0; d < g.map.size() / w; ++d) {
-          for (size_t v = 0; v < node.dims.size(); ++v) g.map[d * w + w - 1] += g.map[d * w + v] * s.rows[v].back();
+          for (size_t v = 0; v < own; ++v) g.map[d * w + w - 1] += g.map[d * w + v] * s.rows[v].back();
         }
       }
     }
@@ -121,6 +122,7 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
   n.no_inf |= k.no_inf;
   n.nonneg |= k.nonneg;
   n.nonzero |= k.nonzero;
+  n.no_zero |= k.no_zero;
   n.lo = std::max(n.lo, k.lo);
   n.hi = std::min(n.hi, k.hi);
   known_.emplace(std::move(key), n);
@@ -132,7 +134,7 @@ Known Algebra::known(const Term& t, const Ext& ctx, int depth) const {
   k.finite = k.no_pos_inf = k.no_inf = true;
   bool minus = t.coef.negative();
   k.nonneg = true;
-  k.nonzero = !t.coef.is_zero();
+  k.nonzero = k.no_zero = !t.coef.is_zero();
   k.integer = t.coef.is_integer();
   k.boolean = t.coef.is_one();
   bool inf_possible = false;
@@ -152,6 +154,7 @@ Known Algebra::known(const Term& t, const Ext& ctx, int depth) const {
       k.nonneg &= n.nonneg || even || fractional;
     }
     k.nonzero &= n.nonzero && n.finite;
+    k.no_zero &= n.never_zero() && (f.exp.positive() || n.never_inf());   // 1/inf = 0
     k.integer &= n.integer && f.exp.is_integer() && f.exp.positive();
     k.boolean &= n.boolean && f.exp.positive();
   }
@@ -165,7 +168,7 @@ Known Algebra::known(const Term& t, const Ext& ctx, int depth) const {
 Known Algebra::known(const Poly& p, const Ext& ctx, int depth) const {
   Known k;
   k.finite = k.no_pos_inf = k.no_inf = k.nonneg = k.integer = true;
-  bool some_positive = false;
+  bool some_positive = false, some_above = false;
   for (const Term& t : p) {
     const Known one = known(t, ctx, depth);
     k.finite &= one.finite;
@@ -174,8 +177,10 @@ Known Algebra::known(const Poly& p, const Ext& ctx, int depth) const {
     k.nonneg &= one.nonneg;
     k.integer &= one.integer;
     some_positive |= one.positive();
+    some_above |= one.nonneg && one.never_zero();
   }
   k.nonzero = p.size() == 1 ? known(p[0], ctx, depth).nonzero : (k.nonneg && some_positive && k.finite);   // nonzero says defined, too
+  k.no_zero = p.size() == 1 ? known(p[0], ctx, depth).never_zero() : k.nonneg && some_above;   // where a sum is defined, its terms are
   if (k.integer) {
     std::tie(k.lo, k.hi) = range(p, ctx);
     if (k.lo >= 0) k.nonneg = true;

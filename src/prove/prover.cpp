@@ -64,7 +64,7 @@ Prover::Answer Prover::equal(ir::NodeId x, ir::NodeId y) {
       for (const link::Output& o : m.problem.outputs) {
         if (o.sequential != ir::kNoNode && o.checked) m.eval.value(o.sequential);
       }
-      m.eval.algebra.structure_known = true;
+      m.eval.algebra.end_of_sequential();
     }
     const Value a = m.eval.value(x);
     const Value b = m.eval.value(y);
@@ -141,7 +141,7 @@ std::string Prover::dump(uint32_t first, uint32_t last) const {
     }
     if (n.kind == Kind::Bracket) out += fmt::format(" [{},{})", n.lo, n.hi);
     for (const Poly& p : n.args) out += " | " + a.str(p);
-    out += fmt::format("  {}{}{}{}\n", n.known.finite ? "F" : "", n.known.nonneg ? "+" : "", n.known.nonzero ? "!" : "", n.known.integer ? "i" : "");
+    out += fmt::format("  {}{}{}{}\n", n.known.finite ? "F" : n.known.no_inf ? "f" : "", n.known.nonneg ? "+" : "", n.known.nonzero ? "!" : "", n.known.integer ? "i" : "");
   }
   return out;
 }

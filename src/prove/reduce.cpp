@@ -17,16 +17,19 @@ Poly Algebra::reduce(ir::Fn fn, const Poly& a, const Ext& ctx, int bound) {
 }
 
 // sum over the last `bound` variables (each from 0 to its extent) of one term.
-Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound) {
+Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner) {
   const size_t free = ctx.size() - bound, width = ctx.size() + 1;
   const Ext outer(ctx.begin(), ctx.begin() + static_cast<std::ptrdiff_t>(free));
   for (int k = 0; k < bound; ++k) {
     if (ctx[free + k] == 0) return {};
   }
   if (t.coef.is_zero()) {
-    // A guard stays a guard: undefined wherever one summand is. Kept as it stands only if it does not use the bound variables.
+    // A guard stays a guard: it is undefined wherever one summand is infinite or undefined, and so is 0 times the sum.
     for (const Factor& f : t.f) {
-      if (depends(f, width, free)) throw Overflow("sum over possibly undefined terms: 0 * " + str(Poly{Term{1, {f}}}));
+      if (!depends(f, width, free)) continue;
+      Poly guards;
+      for (Term& u : reduce_term(Term{1, t.f}, ctx, bound, inner)) guards = add(std::move(guards), make_term(Term{0, std::move(u.f)}, outer), outer);
+      return guards;
     }
   }
   // A bound variable of extent 1 is 0: drop it.
@@ -43,7 +46,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound) {
     }
     Poly p = subst({t}, s, smaller);
     Poly out;
-    for (const Term& u : p) out = add(std::move(out), reduce_term(u, smaller, bound - 1), outer);
+    for (const Term& u : p) out = add(std::move(out), reduce_term(u, smaller, bound - 1, inner), outer);
     return out;
   }
   // Two bound variables that are digits of one number everywhere are that number.
@@ -75,7 +78,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound) {
         u.f.push_back(std::move(g));
       }
       std::sort(u.f.begin(), u.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
-      return reduce_term(u, merged, bound - 1);
+      return reduce_term(u, merged, bound - 1, inner);
     }
   }
   // Brackets of an affine form in one bound variable only cut its range (L-14).
@@ -179,6 +182,55 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound) {
       inside.push_back(f);
     } else {
       outside.f.push_back(narrowed(f, width, free));
+    }
+  }
+  // The sum of a name that stands alone is the sum of what it names.
+  if (inside.size() == 1 && inside[0].exp.is_one() && nodes_[inside[0].node].kind == Kind::Sum) {
+    Poly out;
+    for (const Term& u : expand_named(inside[0], ctx)) out = add(std::move(out), reduce_term(u, ctx, bound, inner), outer);
+    return mul(make_term(std::move(outside), outer), out, outer);
+  }
+  // Bound variables that occur in one factor only, itself a sum, are summed inside of it (L-36): parts of an inner sum that were added up
+  // outside of a product meet before the product.
+  if (inside.size() > 1 && inner != Inner::Flat) {
+    for (size_t i = 0; i < inside.size(); ++i) {
+      const Node& n = nodes_[inside[i].node];
+      if (!inside[i].exp.is_one() || !((n.kind == Kind::Sum && inner == Inner::Names) || (n.kind == Kind::Red && n.fn == ir::Fn::Add))) continue;
+      std::vector<size_t> order;
+      int mine = 0;
+      for (int turn = 0; turn < 2; ++turn) {      // the others first, then what only this factor uses
+        for (size_t v = 0; v < ctx.size(); ++v) {
+          bool own = v >= free && depends_on(inside[i], width, v);
+          for (size_t j = 0; own && j < inside.size(); ++j) own = j == i || !depends_on(inside[j], width, v);
+          if (own != (turn == 1)) continue;
+          order.push_back(v);
+          mine += own;
+        }
+      }
+      if (mine == 0) continue;
+      Ext turned;
+      Sub s;
+      s.width = static_cast<int>(width);
+      s.rows.assign(ctx.size(), Row(width, 0));
+      for (size_t q = 0; q < order.size(); ++q) {
+        turned.push_back(ctx[order[q]]);
+        s.rows[order[q]][q] = 1;
+      }
+      const Ext rest_ctx(turned.begin(), turned.end() - mine);
+      Term rest{1, {}};
+      for (size_t j = 0; j < inside.size(); ++j) {
+        if (j != i) rest.f.push_back(inside[j]);
+      }
+      Poly sum;
+      for (const Term& u : subst({Term{1, {inside[i]}}}, s, turned)) sum = add(std::move(sum), reduce_term(u, turned, mine, inner), rest_ctx);
+      Sub zero = s;                               // the rest does not use the last ones
+      for (Row& r : zero.rows) r.erase(r.end() - 1 - mine, r.end() - 1);
+      zero.width -= mine;
+      const Poly product = mul(subst({rest}, zero, rest_ctx), sum, rest_ctx);
+      ++applications;
+      Poly out;
+      for (const Term& u : product) out = add(std::move(out), reduce_term(u, rest_ctx, bound - mine), outer);
+      return mul(make_term(std::move(outside), outer), out, outer);
     }
   }
   // Bound variables that share no factor are separate sums (L-9).

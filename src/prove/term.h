@@ -63,9 +63,11 @@ struct Known {
   bool no_inf = false;        // never infinite (may be undefined); finite says so, too: ask never_inf()
   bool nonneg = false;        // >= 0 wherever defined
   bool nonzero = false;       // != 0 and defined
+  bool no_zero = false;       // != 0 wherever defined; nonzero says so, too: ask never_zero()
   bool integer = false;       // an integer wherever defined
   bool boolean = false;       // 0 or 1
   int64_t lo = kNegInf, hi = kPosInf;   // inclusive bounds of an integer value
+  bool never_zero() const { return nonzero || no_zero; }
   bool positive() const { return nonneg && nonzero; }
   bool never_inf() const { return finite || no_inf; }
 };
