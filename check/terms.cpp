@@ -121,6 +121,14 @@ std::vector<uint32_t> Terms::align(const std::vector<uint32_t>& left, const std:
   for (uint32_t k : left) sides[k] |= 1;
   for (uint32_t k : right) sides[k] |= 2;
   std::vector<uint32_t> out, more;
+  auto open_one = [&](uint32_t k) {
+    out.push_back(k);
+    const int side = sides[k];
+    sides.erase(k);
+    more.clear();
+    inside(k, more);
+    for (uint32_t m : more) sides[m] |= side;
+  };
   while (out.size() < 400) {
     int alone = 0;
     uint32_t latest = 0;
@@ -129,13 +137,25 @@ std::vector<uint32_t> Terms::align(const std::vector<uint32_t>& left, const std:
       if (alone == 0) latest = it->first;
       alone |= it->second;
     }
-    if (alone != 3) break;
-    out.push_back(latest);
-    const int side = sides[latest];
-    sides.erase(latest);
-    more.clear();
-    inside(latest, more);
-    for (uint32_t k : more) sides[k] |= side;
+    if (alone == 0) break;
+    if (alone == 3) {
+      open_one(latest);
+      continue;
+    }
+    // One side only: a term directly over something that the other side has for itself (a lookup of a table that the other reads).
+    bool found = false;
+    for (auto it = sides.rbegin(); it != sides.rend() && !found; ++it) {
+      if (it->second == 3 || !can_open(it->first)) continue;
+      more.clear();
+      inside(it->first, more);
+      for (uint32_t m : more) {
+        const auto other = sides.find(m);
+        found |= other != sides.end() && other->second == (3 ^ it->second);
+      }
+      if (found) latest = it->first;
+    }
+    if (!found) break;
+    open_one(latest);
   }
   return out;
 }
