@@ -34,7 +34,7 @@ struct Node {
   std::shared_ptr<const std::vector<ir::Literal>> dense;   // Base made of a dense table
   std::shared_ptr<const std::vector<Cell>> cells;          // Grid
   Known known;
-  bool sequential = false;           // Take: also in the sequential program, whose indices are in range wherever it is defined
+  bool sequential = false;           // also in the sequential program, whose indices are in range wherever it is defined
   bool indexed = false;              // a Take, or a function or name with one inside
   bool positional = false;           // depends on index forms: what is known of it depends on where it is read
   Ext bound;                         // Red: how far each bound variable could run with all accesses in bounds

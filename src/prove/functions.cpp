@@ -405,7 +405,8 @@ Known Algebra::compute_known(const Node& n, int depth) const {
         const Known u = arg(1);
         k.no_inf = k.never_inf() && u.never_inf();
         k.no_zero = k.never_zero() && u.never_zero();
-        k.no_pos_inf = k.finite = k.nonzero = false;
+        k.no_pos_inf = k.finite = k.finite && u.finite && n.sequential;   // where the sequential program writes, it hits
+        k.nonzero = k.finite && k.no_zero;
         k.nonneg &= u.nonneg;
         k.integer &= u.integer;
         k.boolean &= u.boolean;
