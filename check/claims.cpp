@@ -60,6 +60,7 @@ uint64_t Claims::shape(NodeId v, const int64_t* i) {
 }
 
 void Claims::top_terms(NodeId v, std::vector<uint32_t>& out) const {
+  if (!has(v)) return;   // a tuple
   for (const Cell& c : of_[v]->cells) {
     for (const Product& t : c.poly) {
       for (const Factor& f : t.f) out.push_back(t_.kernel(f.node));

@@ -438,6 +438,11 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
       }
     }
     if (static_cast<long double>(hi) - static_cast<long double>(lo) < 0x1p40L) return allowed(lo + static_cast<int64_t>(r % static_cast<uint64_t>(hi - lo + 1)));
+    if (draw_ == Draw::Wild && mix(h, 7) % 2) {   // the ends of 64 bits: sums wrap there
+      const bool low = lo < 0 && mix(h, 8) % 2;
+      const long double end = low ? -0x1p63L : n.kind == TermKind::Base && problem_.graph[n.origin].dtype == DType::U64 ? 0x1p64L - 1 : 0x1p63L - 1;
+      if (low ? lo <= kNegInf : hi >= kPosInf) return exact(end - (low ? -1 : 1) * static_cast<long double>(mix(h, 9) % 3));
+    }
     if (draw_ == Draw::Wild && n.kind == TermKind::Base) {
       const int64_t v = static_cast<int64_t>(mix(h, 4) % 512) - 256;
       return clamp(v << (mix(h, 5) % 54));

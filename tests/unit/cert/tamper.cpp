@@ -1,0 +1,322 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Certificates of golden programs are accepted; any change of what they say is rejected; and a right program's certificate does not pass for its
+// wrong sibling, with all hashes patched.
+//
+// A changed certificate that is accepted must mean the same: this is judged apart from the checker's way of testing, by evaluating both
+// certificates' claims by definition at every element of every tensor, on several random inputs.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <sstream>
+
+#include "cert/certificate.h"
+#include "check/checker.h"
+#include "check/claims.h"
+#include "prove/prover.h"
+#include "util/sha256.h"
+
+using namespace shardproof;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kGolden = fs::path(SHARDPROOF_SOURCE_DIR) / "tests/golden";
+
+struct Proof {
+  manifest::Manifest manifest;
+  std::shared_ptr<link::Problem> fresh;   // as linked, without goals
+  check::Certificate certificate;
+};
+
+std::optional<Proof> proof_of(const fs::path& folder) {
+  Result<manifest::Manifest> m = manifest::load(folder.string());
+  if (!m) return std::nullopt;
+  Result<link::Problem> linked = link::link(*m);
+  if (!linked) return std::nullopt;
+  Proof p{*m, std::make_shared<link::Problem>(*linked), {}};
+  link::Problem problem = *linked;
+  prove::Prover prover(problem);
+  std::vector<std::pair<size_t, manifest::Placement>> proofs;
+  for (size_t k = 0; k < problem.outputs.size(); ++k) {
+    const link::Output o = problem.outputs[k];
+    if (!o.checked) continue;
+    if (o.blocked) return std::nullopt;
+    std::vector<manifest::Placement> candidates{o.expect};
+    if (o.expect.kind == manifest::Placement::Kind::Any) candidates = problem.any_candidates(o);
+    bool found = false;
+    for (const manifest::Placement& c : candidates) {
+      const auto goals = problem.goals(o, c);
+      if (!goals || goals->empty()) continue;
+      found = true;
+      for (const auto& [x, y] : *goals) found &= prover.equal(x, y) == prove::Prover::Answer::Equal;
+      if (found) {
+        proofs.emplace_back(k, c);
+        break;
+      }
+    }
+    if (!found) return std::nullopt;
+  }
+  const fs::path file = fs::temp_directory_path() / ("shardproof_tamper_" + std::to_string(std::random_device{}()));
+  const std::string wrong = cert::write_certificate(*m, problem, prover, proofs, file.string());
+  CHECK_MESSAGE(wrong.empty(), folder, ": ", wrong);
+  std::ifstream in(file, std::ios::binary);
+  std::stringstream bytes;
+  bytes << in.rdbuf();
+  fs::remove(file);
+  Result<check::Certificate> back = check::decode(bytes.str(), "file");
+  REQUIRE(back.ok());
+  p.certificate = *back;
+  return p;
+}
+
+std::string verdict(const Proof& p, const check::Certificate& c, uint64_t seed) {
+  Result<check::Certificate> back = check::decode(check::encode(c), "changed");
+  if (!back) return back.error().message;
+  link::Problem problem = *p.fresh;
+  return check::check(*back, p.manifest, problem, seed).rejected;
+}
+
+// Every number of a certificate that has a meaning, in order.
+template <typename F>
+void numbers(check::Certificate& c, F f) {
+  auto poly = [&](check::Poly& p) {
+    for (check::Product& t : p) {
+      f(t.num), f(t.den);
+      for (check::Factor& x : t.f) {
+        int64_t node = x.node;
+        f(node);
+        x.node = static_cast<uint32_t>(node);
+        f(x.num), f(x.den);
+        for (int64_t& v : x.map) f(v);
+      }
+    }
+  };
+  auto cells = [&](std::vector<check::Cell>& list) {
+    for (check::Cell& k : list) {
+      for (int64_t& v : k.ext) f(v);
+      for (int64_t& v : k.pos) f(v);
+      poly(k.poly);
+    }
+  };
+  for (check::TermNode& n : c.terms) {
+    for (int64_t& v : n.dims) f(v);
+    for (check::Poly& p : n.args) poly(p);
+    for (int64_t& v : n.box) f(v);
+    if (n.kind == check::TermKind::Bracket) f(n.lo), f(n.hi);
+    if (n.kind == check::TermKind::Base) {
+      int64_t o = n.origin;
+      f(o);
+      n.origin = static_cast<ir::NodeId>(o);
+    }
+    cells(n.cells);
+  }
+  for (check::Claim& k : c.claims) {
+    int64_t node = k.node;
+    f(node);
+    k.node = static_cast<ir::NodeId>(node);
+    cells(k.cells);
+  }
+  for (check::OutputProof& o : c.outputs) {
+    for (auto& [x, y] : o.goals) {
+      int64_t a = x, b = y;
+      f(a), f(b);
+      x = static_cast<ir::NodeId>(a), y = static_cast<ir::NodeId>(b);
+    }
+  }
+}
+
+// Does b say the same as a, or less, of every element that both speak of? By definition, on random inputs.
+bool same_meaning(const Proof& p, const check::Certificate& a, const check::Certificate& b) {
+  link::Problem problem = *p.fresh;
+  for (const link::Output& o : p.fresh->outputs) {   // the goals' nodes, as the checker makes them
+    if (!o.checked) continue;
+    for (const check::OutputProof& proof : a.outputs) {
+      if (proof.name != o.name) continue;
+      std::vector<manifest::Placement> allowed{o.expect};
+      if (o.expect.kind == manifest::Placement::Kind::Any) allowed = problem.any_candidates(o);
+      for (const manifest::Placement& c : allowed) {
+        if (to_string(c, problem.mesh) == proof.placement) {
+          problem.goals(o, c);
+          break;
+        }
+      }
+    }
+  }
+  check::Terms ta(a, problem, 5), tb(b, problem, 5);
+  check::Claims ca(a, problem, ta), cb(b, problem, tb);
+  if (!ca.prepare().empty() || !cb.prepare().empty()) return false;
+  // Unknowns by origin: the same function of the same index in both.
+  for (int round = 0; round < 4; ++round) {
+    for (auto* t : {&ta, &tb}) {
+      t->budget = UINT64_MAX;
+      t->close_all();
+      t->start(static_cast<uint64_t>(round), round % 2 ? check::Draw::Positive : check::Draw::Generic);
+    }
+    for (uint32_t id = 0; id < a.terms.size(); ++id) {
+      if (ta.can_open(id)) ta.open(id);
+    }
+    for (uint32_t id = 0; id < b.terms.size(); ++id) {
+      if (tb.can_open(id)) tb.open(id);
+    }
+    for (ir::NodeId v = 0; v < problem.graph.nodes.size(); ++v) {
+      if (!ca.has(v) || !cb.has(v)) continue;
+      const ir::Shape& shape = problem.graph[v].shape;
+      if (ir::num_elements(shape) == 0) continue;
+      std::vector<int64_t> i(shape.size(), 0);
+      while (true) {
+        ta.uncertain = tb.uncertain = false;
+        const check::Number x = ca.value(v, i.data()), y = cb.value(v, i.data());
+        // Distributed: a claim says nothing where it is undefined. Sequential: nothing where the value is.
+        const int side = v < p.fresh->side.size() ? p.fresh->side[v] : link::kShared;
+        const bool silent = (side != link::kSequential && check::is_undefined(y)) || (side < 0 && check::is_undefined(x));
+        if (!silent && !ta.uncertain && !tb.uncertain && !check::same(x, y)) return false;
+        size_t d = shape.size();
+        while (d-- > 0) {
+          if (++i[d] < shape[d]) break;
+          i[d] = 0;
+        }
+        if (d == static_cast<size_t>(-1)) break;
+      }
+    }
+  }
+  return true;
+}
+
+const char* const kPrograms[] = {"mlp_tp2", "vocab_parallel_embedding", "causal_mask_offset", "dp_mean_loss", "top_k_rows", "dropout_rows",
+                                 "literal_root", "uneven_tp3", "padded_vocab", "integer_wraps__in_range", "cumsum_over_shards", "softmax_over_cut_keys"};
+
+}  // namespace
+
+TEST_CASE("certificates of golden programs are accepted, for any seed") {
+  size_t accepted = 0;
+  for (const auto& entry : fs::directory_iterator(kGolden)) {
+    if (!entry.is_directory()) continue;
+    std::optional<Proof> p = proof_of(entry.path());
+    if (!p || entry.path().filename() == "constant_output") continue;   // vacuous: `check` does not call it proved
+    for (const uint64_t seed : {1u, 2u, 3u}) {
+      const std::string why = verdict(*p, p->certificate, seed);
+      CHECK_MESSAGE(why.empty(), entry.path().filename(), ": ", why);
+    }
+    ++accepted;
+  }
+  CHECK(accepted > 60);
+}
+
+TEST_CASE("a changed number is rejected, or changes nothing") {
+  size_t rejected = 0, same = 0, changed = 0;
+  const char* many = std::getenv("SHARDPROOF_TAMPER");
+  const size_t each = many ? static_cast<size_t>(std::atoll(many)) : 250;
+  std::mt19937_64 random(7);
+  for (const char* name : kPrograms) {
+    std::optional<Proof> p = proof_of(kGolden / name);
+    REQUIRE_MESSAGE(p, std::string(name));
+    size_t count = 0;
+    numbers(p->certificate, [&](int64_t&) { ++count; });
+    for (size_t k = 0; k < each; ++k) {
+      const size_t target = random() % count;
+      const int64_t how = static_cast<int64_t>(random() % 6);
+      check::Certificate c = p->certificate;
+      size_t at = 0;
+      bool differs = false;
+      numbers(c, [&](int64_t& v) {
+        if (at++ != target) return;
+        const int64_t old = v;
+        v = how == 0 ? v + 1 : how == 1 ? v - 1 : how == 2 ? -v : how == 3 ? v * 2 : how == 4 ? 0 : 1;
+        differs = v != old;
+      });
+      if (!differs) continue;
+      ++changed;
+      if (!verdict(*p, c, random()).empty()) {
+        ++rejected;
+        continue;
+      }
+      ++same;
+      CHECK_MESSAGE(same_meaning(*p, p->certificate, c), std::string(name), ": number ", target, " changed in way ", how, " was accepted");
+    }
+  }
+  MESSAGE(changed, " changes: ", rejected, " rejected, ", same, " of the same meaning");
+  CHECK(rejected > changed / 2);
+}
+
+TEST_CASE("dropped, swapped and doubled claims, other placements, hashes and goals are rejected") {
+  for (const char* name : kPrograms) {
+    std::optional<Proof> p = proof_of(kGolden / name);
+    REQUIRE(p);
+    const check::Certificate& good = p->certificate;
+    for (size_t k = 0; k < good.claims.size(); ++k) {
+      check::Certificate c = good;
+      c.claims.erase(c.claims.begin() + static_cast<std::ptrdiff_t>(k));
+      c.ranks.erase(c.ranks.begin() + static_cast<std::ptrdiff_t>(k));
+      CHECK_MESSAGE(!verdict(*p, c, k).empty(), std::string(name), ": claim ", k, " dropped");
+      c = good;
+      c.claims.push_back(c.claims[k]);
+      c.ranks.push_back(c.ranks[k]);
+      CHECK_MESSAGE(!verdict(*p, c, k).empty(), std::string(name), ": claim ", k, " doubled");
+      if (k == 0) continue;
+      c = good;
+      std::swap(c.claims[k].cells, c.claims[k - 1].cells);
+      std::swap(c.ranks[k], c.ranks[k - 1]);
+      if (verdict(*p, c, k).empty()) CHECK_MESSAGE(same_meaning(*p, good, c), std::string(name), ": claims ", k, " swapped");
+    }
+    auto changed = [&](auto change) {
+      check::Certificate c = good;
+      change(c);
+      return !verdict(*p, c, 9).empty();
+    };
+    CHECK(changed([](auto& c) { c.product += "x"; }));
+    CHECK(changed([](auto& c) { c.manifest_hash[0] ^= 1; }));
+    CHECK(changed([](auto& c) { c.files[0].second[0] ^= 1; }));
+    CHECK(changed([](auto& c) { c.files.pop_back(); }));
+    CHECK(changed([](auto& c) { c.outputs[0].placement = "Partial(max)@nowhere"; }));
+    CHECK(changed([](auto& c) { c.outputs[0].name += "x"; }));
+    CHECK(changed([](auto& c) { c.outputs[0].goals.pop_back(); }));
+    CHECK(changed([](auto& c) { c.outputs.pop_back(); }));
+    CHECK(changed([](auto& c) { c.linked += 1; }));
+  }
+}
+
+TEST_CASE("a right program's certificate does not pass for its wrong sibling, with hashes patched") {
+  size_t tried = 0, deep = 0;
+  for (const auto& entry : fs::directory_iterator(kGolden)) {
+    const std::string name = entry.path().filename().string();
+    const size_t bar = name.find("__");
+    if (!entry.is_directory() || bar == std::string::npos) continue;
+    std::ifstream file(entry.path() / "expected.json");
+    std::stringstream text;
+    text << file.rdbuf();
+    if (text.str().find("REFUTED") == std::string::npos) continue;
+    const fs::path right = kGolden / name.substr(0, bar);
+    if (!fs::exists(right)) continue;
+    std::optional<Proof> p = proof_of(right);
+    Result<manifest::Manifest> m = manifest::load(entry.path().string());
+    if (!p || !m) continue;
+    Result<link::Problem> linked = link::link(*m);
+    if (!linked) continue;
+    check::Certificate c = p->certificate;
+    c.manifest_hash = sha256_hex(m->canonical);
+    c.files.clear();
+    for (const std::string& f : linked->files) c.files.emplace_back(f, sha256_file_hex(f));
+    // Goals are numbered behind the linked graph.
+    const int64_t shift = static_cast<int64_t>(linked->graph.nodes.size()) - static_cast<int64_t>(c.linked);
+    auto move = [&](ir::NodeId& v) {
+      if (v >= p->certificate.linked) v = static_cast<ir::NodeId>(v + shift);
+    };
+    for (check::Claim& k : c.claims) move(k.node);
+    for (check::OutputProof& o : c.outputs) {
+      for (auto& [x, y] : o.goals) move(x), move(y);
+    }
+    c.linked = static_cast<ir::NodeId>(linked->graph.nodes.size());
+    link::Problem problem = *linked;
+    const check::Report r = check::check(c, *m, problem, 11);
+    CHECK_MESSAGE(!r.rejected.empty(), name, " passes with the certificate of ", right.filename());
+    ++tried;
+    deep += r.claims > 0;   // rejected by a claim, not by form
+  }
+  MESSAGE(tried, " siblings, ", deep, " rejected by a claim");
+  CHECK(tried > 30);
+  CHECK(deep > 15);
+}
