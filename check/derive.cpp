@@ -66,6 +66,22 @@ Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const s
   for (const Factor& f : t.f) {
     const TermNode& n = c_.terms[f.node];
     Derived d = derived_[f.node];
+    if (positional_[f.node] && n.kind != TermKind::Iota && !(d.finite && d.nonneg && d.nonzero)) {
+      std::vector<int64_t> own(n.dims.size()), from(n.dims.size());
+      bool fits = true;
+      for (size_t k = 0; k < n.dims.size() && fits; ++k) {
+        const Range r = row_range(f.map.data() + k * w, ext, low);
+        fits = r.first > -(kMost >> 2) && r.second < (kMost >> 2);
+        from[k] = clip(r.first), own[k] = clip(r.second - r.first + 1);
+      }
+      if (fits) d = derived_in(f.node, own, from);
+    }
+    if (n.kind == TermKind::Bracket && f.num > 0 && d.finite && d.hi == 0) {   // a product with a bracket that is 0
+      out = Derived{};
+      out.finite = out.noinf = out.nonneg = out.integer = true;
+      out.lo = out.hi = 0;
+      return out;
+    }
     if (n.kind == TermKind::Iota) {
       const Range r = row_range(f.map.data(), ext, low);
       d.lo = clip(r.first), d.hi = clip(r.second);
@@ -201,12 +217,33 @@ Derived Terms::derive_base(const TermNode& n) const {
   return d;
 }
 
-Derived Terms::derive_node(const TermNode& n) const {
-  Derived k = derive_kind(n);
+Derived Terms::derived_in(uint32_t id, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const {
+  if (derive_depth_ > 60 || boxes_.size() > 4'000'000) return derived_[id];
+  uint64_t h = mix(secret_, id);
+  for (size_t k = 0; k < ext.size(); ++k) h = mix(mix(h, static_cast<uint64_t>(ext[k])), static_cast<uint64_t>(low[k]));
+  if (const auto it = boxes_.find(h); it != boxes_.end()) return it->second;
+  ++derive_depth_;
+  Derived d = derive_node(c_.terms[id], ext, low);
+  --derive_depth_;
+  const Derived& any = derived_[id];
+  d.finite |= any.finite, d.noinf |= any.noinf, d.nonneg |= any.nonneg, d.nonzero |= any.nonzero, d.integer |= any.integer;
+  d.lo = std::max(d.lo, any.lo), d.hi = std::min(d.hi, any.hi);
+  d.gap_low = any.gap_low, d.gap_high = any.gap_high;
+  boxes_.emplace(h, d);
+  return d;
+}
+
+Derived Terms::derived_at(uint32_t id, const int64_t* index) const {
+  const size_t n = c_.terms[id].dims.size();
+  return derived_in(id, std::vector<int64_t>(n, 1), std::vector<int64_t>(index, index + n));
+}
+
+Derived Terms::derive_node(const TermNode& n, const std::vector<int64_t>& own, const std::vector<int64_t>& from) const {
+  Derived k = derive_kind(n, own, from);
   // Functions of reals that are finite or undefined where their arguments are.
   if (n.kind == TermKind::Fn) {
     bool args = true;
-    for (size_t a = 0; a < n.args.size(); ++a) args &= derive(n.args[a], n.dims, std::vector<int64_t>(n.dims.size(), 0)).noinf;
+    for (size_t a = 0; a < n.args.size(); ++a) args &= derive(n.args[a], own, from).noinf;
     const bool poles = n.fn == Fn::Log || n.fn == Fn::Log2 || n.fn == Fn::Log10 || n.fn == Fn::Log1p || n.fn == Fn::Atanh || n.fn == Fn::Lgamma ||
                        n.fn == Fn::Digamma || n.fn == Fn::ErfInv;
     k.noinf = args && !poles;
@@ -215,12 +252,11 @@ Derived Terms::derive_node(const TermNode& n) const {
   return k;
 }
 
-Derived Terms::derive_kind(const TermNode& n) const {
+Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, const std::vector<int64_t>& from) const {
   Derived k;
   auto arg = [&](size_t a) {
-    std::vector<int64_t> ext = n.dims, low;
-    if (n.kind == TermKind::Whole) ext.resize(n.dims.size() - n.results);
-    low.assign(ext.size(), 0);
+    std::vector<int64_t> ext = own, low = from;
+    if (n.kind == TermKind::Whole) ext.resize(n.dims.size() - n.results), low.resize(ext.size());
     for (size_t b = 0; b < n.box.size(); b += 2) low.push_back(n.box[b]), ext.push_back(std::max<int64_t>(n.box[b + 1] - n.box[b], 1));
     if (!n.inner.empty()) {
       for (int64_t e : n.inner[a]) low.push_back(0), ext.push_back(e);
@@ -243,11 +279,17 @@ Derived Terms::derive_kind(const TermNode& n) const {
       return k;
     }
     case TermKind::Sum: return arg(0);
-    case TermKind::Bracket:
-      k.finite = arg(0).finite;
+    case TermKind::Bracket: {
+      const Derived a = arg(0);
+      k.finite = a.finite;
       k.nonneg = k.integer = true;
       k.lo = 0, k.hi = 1;
+      if (a.integer && a.finite) {
+        if ((n.lo <= kNegInf || a.lo >= n.lo) && (n.hi >= kPosInf || a.hi < n.hi)) k.lo = 1, k.nonzero = true;
+        if ((n.lo > kNegInf && a.hi < n.lo) || (n.hi < kPosInf && a.lo >= n.hi)) k.hi = 0;
+      }
       return k;
+    }
     case TermKind::Take: {
       k = arg(0);
       for (size_t a = 1; a < n.args.size(); ++a) {
@@ -278,6 +320,19 @@ Derived Terms::derive_kind(const TermNode& n) const {
       k = a;
       if (n.fn == Fn::Add) {
         k.nonzero = a.nonneg && a.nonzero && volume > 0;
+        if (!k.nonzero && a.nonneg && volume > 0) {
+          // One summand that is surely positive is enough: the first or last of each variable (the keys that a mask always leaves).
+          const size_t b = n.box.size() / 2;
+          for (unsigned corner = 0; corner < (1u << std::min<size_t>(b, 3)) && !k.nonzero; ++corner) {
+            std::vector<int64_t> ext = own, low = from;
+            for (size_t v = 0; v < b; ++v) {
+              ext.push_back(1);
+              low.push_back(v < 3 && (corner >> v & 1) ? n.box[2 * v + 1] - 1 : n.box[2 * v]);
+            }
+            const Derived one = derive(n.args[0], ext, low);
+            k.nonzero = one.nonneg && one.nonzero;
+          }
+        }
         k.lo = a.lo <= kNegInf ? kNegInf : clip(times({a.lo, a.lo}, {volume, volume}).first);
         k.hi = a.hi >= kPosInf ? kPosInf : clip(times({a.hi, a.hi}, {volume, volume}).first);
         if (volume == 0) k.lo = std::min<int64_t>(k.lo, 0), k.hi = std::max<int64_t>(k.hi, 0);
@@ -375,6 +430,7 @@ Derived Terms::derive_kind(const TermNode& n) const {
     }
     case Fn::Select: {
       const Derived x = arg(1), y = arg(2);
+      if (a.finite && a.integer && a.lo == a.hi) return a.lo != 0 ? x : y;   // the branch that is taken here
       k.finite = a.finite && x.finite && y.finite;
       k.nonneg = x.nonneg && y.nonneg;
       k.nonzero = x.nonzero && y.nonzero;

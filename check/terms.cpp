@@ -33,6 +33,7 @@ long double unit(uint64_t h) { return static_cast<long double>(h >> 11) * 0x1p-5
 Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint64_t seed) : c_(certificate), problem_(problem), secret_(mix(seed)) {
   const size_t n = c_.terms.size();
   derived_.resize(n);
+  positional_.assign(n, 0);
   kernel_.resize(n);
   open_.assign(n, 0);
   for (auto& s : seen_) s.assign(n, 0);
@@ -40,7 +41,13 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
   std::unordered_map<uint64_t, uint32_t> kernels;
   for (uint32_t id = 0; id < n; ++id) {
     const TermNode& t = c_.terms[id];
-    derived_[id] = derive_node(t);
+    positional_[id] = t.kind == TermKind::Iota;
+    for (size_t a = 0; a < t.args.size() + t.cells.size(); ++a) {
+      for (const Product& p : a < t.args.size() ? t.args[a] : t.cells[a - t.args.size()].poly) {
+        for (const Factor& f : p.f) positional_[id] |= positional_[f.node];
+      }
+    }
+    derived_[id] = derive_node(t, t.dims, std::vector<int64_t>(t.dims.size(), 0));
     kernel_[id] = id;
     if (t.kind == TermKind::Lit) constants_[id] = literal_term(t);
     if (t.kind == TermKind::Bracket) {
@@ -397,7 +404,8 @@ Number Terms::measure(uint32_t id, const int64_t* index) {
 
 Number Terms::closed(uint32_t id, const int64_t* index) {
   const TermNode& n = c_.terms[id];
-  const Derived& d = derived_[id];
+  Derived d = derived_[id];
+  if (positional_[id] && !(d.finite && d.nonneg && d.nonzero)) d = derived_at(id, index);
   if (++spent > budget) uncertain = true;
   uint64_t h = mix(seed_, kernel_[id]);
   if (measured(id)) {

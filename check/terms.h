@@ -84,8 +84,11 @@ class Terms {
   bool symbol(const TermNode& n) const;
   Number measure(uint32_t id, const int64_t* index);
   Number literal_term(const TermNode& n) const;
-  Derived derive_node(const TermNode& n) const;
-  Derived derive_kind(const TermNode& n) const;
+  Derived derive_node(const TermNode& n, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
+  Derived derive_kind(const TermNode& n, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
+  // Of the elements in a box of the term's index space. Only terms that depend on positions say more there than elsewhere.
+  Derived derived_in(uint32_t id, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
+  Derived derived_at(uint32_t id, const int64_t* index) const;
   Derived derive_base(const TermNode& n) const;
   Derived derive(const Product& t, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
   bool read(uint32_t id, const int64_t* index, uint64_t& hash) const;   // false: outside
@@ -95,6 +98,9 @@ class Terms {
   uint64_t secret_ = 0, seed_ = 0;
   Draw draw_ = Draw::Generic;
   std::vector<Derived> derived_;
+  std::vector<char> positional_;                // an index form occurs inside
+  mutable std::unordered_map<uint64_t, Derived> boxes_;
+  mutable int derive_depth_ = 0;
   std::vector<uint32_t> kernel_;
   std::vector<uint32_t> open_;
   uint32_t open_epoch_ = 1;
