@@ -1,0 +1,79 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Choices between two values by a condition: as products with brackets where that loses no undefined point, else kept as a function.
+#include <algorithm>
+
+#include "prove/algebra.h"
+#include "util/result.h"
+
+namespace shardproof::prove {
+
+// select(c, 0, x) before a bracket whose index is masked by the same c (L-38): the ranks' rows of an embedding that other ranks hold are
+// written as zeros to row 0. As brackets select, select(c, 0, x) = [not c] x, whatever x is; elsewhere the function is kept, since the
+// sequential program has it, too.
+std::optional<Poly> Algebra::open_select(const Term& t, const Ext& ctx) {
+  for (size_t i = 0; i < t.f.size(); ++i) {
+    const Node& n = nodes_[t.f[i].node];
+    if (n.kind != Kind::Fn || n.fn != ir::Fn::Select || !t.f[i].exp.is_one()) continue;
+    const bool first = n.args[1].empty(), second = n.args[2].empty();
+    if (!first && !second) continue;
+    const Factor f = t.f[i];
+    Poly holds = arg_at(n, f, 0, ctx);
+    if (first) holds = add(constant(1), scale(holds, -1), ctx);
+    if (holds.size() != 1 || !holds[0].coef.is_one() || holds[0].f.empty()) continue;
+    bool selects = true;
+    for (const Factor& h : holds[0].f) selects &= nodes_[h.node].kind == Kind::Bracket && h.exp.is_one();
+    if (!selects) continue;
+    bool masked = false;
+    for (const Factor& g : t.f) {
+      if (nodes_[g.node].kind != Kind::Bracket) continue;
+      const Poly e = arg_at(nodes_[g.node], g, 0, ctx);
+      for (const Term& u : e) {
+        for (const Factor& h : u.f) masked |= std::find(holds[0].f.begin(), holds[0].f.end(), h) != holds[0].f.end();
+      }
+    }
+    if (!masked) continue;
+    Term rest{t.coef, t.f};
+    rest.f.erase(rest.f.begin() + static_cast<std::ptrdiff_t>(i));
+    rest.f.insert(rest.f.end(), holds[0].f.begin(), holds[0].f.end());
+    ++applications;
+    Poly out;
+    for (const Term& u : arg_at(nodes_[f.node], f, first ? 2 : 1, ctx)) {
+      Term v{rest.coef * u.coef, rest.f};
+      v.f.insert(v.f.end(), u.f.begin(), u.f.end());
+      out = add(std::move(out), make_term(std::move(v), ctx), ctx);
+    }
+    return out;
+  }
+  return std::nullopt;
+}
+
+Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx) {
+  if (auto k = as_constant(c)) return k->is_zero() ? b : a;
+  if (equal(a, b, ctx)) return a;
+  if (known(a, ctx).finite && known(b, ctx).finite) {
+    // c a + (1 - c) b (L-22)
+    Poly not_c = add(constant(1), scale(c, -1), ctx);
+    return add(mul(c, a, ctx), mul(not_c, b, ctx), ctx);
+  }
+  // One branch infinite or undefined: kept. Smaller condition first, so that select(c, a, b) and select(not c, b, a) are one.
+  Poly not_c = add(constant(1), scale(c, -1), ctx);
+  bool swap = false;
+  if (not_c.size() != c.size()) {
+    swap = not_c.size() < c.size();
+  } else {
+    for (size_t i = 0; i < c.size(); ++i) {
+      if (int k = prove::compare(not_c[i], c[i])) {
+        swap = k < 0;
+        break;
+      }
+      if (!(not_c[i].coef == c[i].coef)) {
+        swap = not_c[i].coef < c[i].coef;
+        break;
+      }
+    }
+  }
+  return swap ? make_fn(ir::Fn::Select, {not_c, b, a}, ctx, ir::DType::F32, ir::DType::F32)
+              : make_fn(ir::Fn::Select, {c, a, b}, ctx, ir::DType::F32, ir::DType::F32);
+}
+
+}  // namespace shardproof::prove
