@@ -121,6 +121,10 @@ Poly Algebra::access(Nid id, std::vector<int64_t> map, const Ext& ctx) {
 // --- one product -------------------------------------------------------------------------------------------------------------
 
 bool Algebra::combine_factors(Term& t, const Ext& ctx) {
+  for (Factor& f : t.f) {
+    if (!nodes_[f.node].padded) continue;
+    if (auto g = unpadded(f, ctx)) f = *std::move(g);
+  }
   // Constants first: iota at a fixed place, elements of dense tables, surds.
   int64_t radicand = 1;
   bool has_surd = false;
@@ -245,6 +249,13 @@ bool Algebra::combine_factors(Term& t, const Ext& ctx) {
 }
 
 Poly Algebra::make_term(Term t, const Ext& ctx) {
+  for (size_t i = 0; i < t.f.size(); ++i) {
+    if (!nodes_[t.f[i].node].padded) continue;
+    if (auto sum = settle_padded(t.f[i], ctx)) {
+      t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(i));
+      return mul(make_term(std::move(t), ctx), *sum, ctx);
+    }
+  }
   if (!combine_factors(t, ctx)) t.coef = 0;
   if (t.coef.is_zero()) {
     // 0 * x is 0 where x is finite; elsewhere the product is undefined, which must not be forgotten (L-5).
@@ -464,6 +475,7 @@ Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
     }
   }
   if (iotas) collect_iota(out, ctx);
+  if (candidates && out.size() > 1 && centre_squares(out, ctx)) return out;
   if (candidates && out.size() > 1) join(out, ctx);
   return out;
 }

@@ -36,6 +36,7 @@ struct Node {
   Known known;
   bool sequential = false;           // also in the sequential program, whose indices are in range wherever it is defined
   bool indexed = false;              // a Take, or a function or name with one inside
+  bool padded = false;               // a padded reading (padded.cpp), or a function, name or sum with one inside
   bool positional = false;           // depends on index forms: what is known of it depends on where it is read
   Ext bound;                         // Red: how far each bound variable could run with all accesses in bounds
   Ext result;                        // Whole: dimensions of the result, after the parallel ones in dims
@@ -86,6 +87,8 @@ class Algebra {
   Poly take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx);
   // The same where the caller multiplies with a bracket that keeps e in range.
   Poly reindex_trusted(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx) { return reindex(data, ctx_u, e, ctx); }
+  // p, which reads variable v from 0 to n - 1, padded with zeros: now v starts at -low (L-40). nullopt: a diagonal.
+  std::optional<Poly> padded(const Poly& p, const Ext& ctx, size_t v, int64_t low, int64_t n);
   Poly subst(const Poly& p, const Sub& sub, const Ext& to);
   Poly simplify(const Poly& p, const Ext& ctx);                 // again in a smaller context: brackets decided, pieces joined
   Poly expand_named(const Factor& factor, const Ext& ctx);      // definition of a Sum factor, in ctx
@@ -135,6 +138,10 @@ class Algebra {
   bool simplify_brackets(Term& t, const Ext& ctx);              // false: the term is 0
   void join(Poly& p, const Ext& ctx);                           // L-10 .. L-13: pieces of ranges
   bool join_brackets(Poly& p, const Ext& ctx);
+  bool centre_squares(Poly& p, const Ext& ctx);                 // L-41
+  std::optional<Poly> join_named(const Term& common, const Rat& c, const Factor& r, const Rat& d, const std::vector<Factor>& rest, const Ext& ctx);
+  std::optional<Factor> unpadded(const Factor& f, const Ext& ctx);
+  std::optional<Poly> settle_padded(const Factor& red, const Ext& ctx);
   void collect_iota(Poly& p, const Ext& ctx);
   // What becomes of bound variables that one factor alone uses: summed inside of it if it is a sum (L-36), also if it is the name of one, or not.
   enum class Inner : uint8_t { Sums, Names, Flat };

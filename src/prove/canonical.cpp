@@ -468,7 +468,13 @@ class Canonicalizer {
     if (fresh) {
       spec_.sequential = !a_.structure_known;
       spec_.known = a_.compute_known(spec_);
-      spec_.indexed = spec_.kind == Kind::Take;
+      spec_.padded = spec_.kind == Kind::Take && spec_.name == "padded";
+      spec_.indexed = spec_.kind == Kind::Take && !spec_.padded;
+      for (const Poly& p : spec_.args) {
+        for (const Term& t : p) {
+          for (const Factor& f : t.f) spec_.padded |= a_.node(f.node).padded;
+        }
+      }
       if (spec_.kind != Kind::Whole || spec_.name.starts_with("sort:") || spec_.name.starts_with("scatter:set:")) {
         for (const Poly& p : spec_.args) {
           for (const Term& t : p) {

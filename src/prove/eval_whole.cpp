@@ -17,6 +17,21 @@ using ir::Op;
 
 // --- operators on whole dimensions -----------------------------------------------------------------------------------------------
 
+namespace {
+
+// The variables of a dimension, smallest digit first.
+std::vector<size_t> digits_of(const Ext& ext, const std::vector<int64_t>& pos, size_t dim) {
+  const size_t w = ext.size() + 1;
+  std::vector<size_t> vars;
+  for (size_t v = 0; v + 1 < w; ++v) {
+    if (pos[dim * w + v] != 0) vars.push_back(v);
+  }
+  std::sort(vars.begin(), vars.end(), [&](size_t a, size_t b) { return pos[dim * w + a] < pos[dim * w + b]; });
+  return vars;
+}
+
+}  // namespace
+
 // The operator's node, read at the parallel variables (ctx) and the result's own; positions along parallel dimensions are left to the caller.
 Cell Evaluator::whole_cell(Node spec, const Ext& ctx, int P, const std::vector<int>& result, const ir::Shape& shape) {
   const std::string name = spec.name;
@@ -26,15 +41,18 @@ Cell Evaluator::whole_cell(Node spec, const Ext& ctx, int P, const std::vector<i
   }
   spec.known.integer = ir::is_int(dtype) || dtype == DType::Bool;
   if (dtype == DType::Bool) spec.known.boolean = spec.known.nonneg = true, spec.known.lo = 0, spec.known.hi = 1;
-  if (name.starts_with("arg") && spec.inner.size() == 1 && spec.inner[0].size() == 1) {
+  if (name.starts_with("arg") && spec.inner.size() == 1 && !spec.inner[0].empty()) {
     spec.known.lo = 0;
-    spec.known.hi = spec.inner[0][0] - 1;
+    spec.known.hi = 1;
+    for (int64_t e : spec.inner[0]) spec.known.hi = mul_checked(spec.known.hi, e);
+    spec.known.hi -= 1;
     spec.known.nonneg = spec.known.finite = spec.known.no_pos_inf = true;
   }
   if (name.starts_with("sort") && !spec.args.empty()) {
     // A permutation of its operand: bounds and finiteness carry over.
     Ext wide = ctx;
-    const size_t which = static_cast<size_t>(name.back() - '0') < spec.args.size() ? static_cast<size_t>(name.back() - '0') : 0;
+    const size_t number = static_cast<size_t>(name[std::min(name.find(' '), name.size()) - 1] - '0');   // before the layout of digits
+    const size_t which = number < spec.args.size() ? number : 0;
     wide.insert(wide.end(), spec.inner[which].begin(), spec.inner[which].end());
     bool keys_fine = true;
     for (size_t k = 0; k < spec.args.size(); ++k) {
@@ -85,19 +103,21 @@ Value Evaluator::whole(const std::string& name, DType dtype, const std::vector<W
                        const std::vector<int>& result, const ir::Shape& shape) {
   if (ir::num_elements(shape) == 0) return Value{shape, {}};
   const int P = static_cast<int>(parallel.size());
-  // Where every argument is one plain piece along its inner dimensions, the cells of the arguments decide (parallel dimensions may be in
-  // pieces or have digits).
+  // Where every argument is one piece along its inner dimensions, the cells of the arguments decide (parallel dimensions may be in pieces or
+  // have digits). Inner dimensions may have digits, too (a window of several dimensions, flattened): each is an inner variable then.
   bool plain = true;
   for (const WholeArg& a : args) {
     for (const Cell& c : a.value->cells) {
       const size_t w = c.ext.size() + 1;
       for (size_t d = 0; d < a.factor.size(); ++d) {
         if (a.factor[d] < P) continue;
-        int64_t vars = 0, extent = 1;
-        for (size_t v = 0; v + 1 < w; ++v) {
-          if (c.pos[d * w + v] != 0) ++vars, extent = c.ext[v];
+        plain &= c.pos[d * w + w - 1] == 0;
+        int64_t extent = 1;
+        for (size_t v : digits_of(c.ext, c.pos, d)) {
+          plain &= c.pos[d * w + v] == extent;
+          extent *= c.ext[v];
         }
-        plain &= vars <= 1 && extent == a.value->shape[d];
+        plain &= extent == a.value->shape[d];
       }
     }
   }
@@ -128,12 +148,14 @@ Value Evaluator::whole(const std::string& name, DType dtype, const std::vector<W
     Value out{shape, {}};
     for (Refined& r : views.refine(refs)) {
       const size_t w = r.ext.size() + 1;
-      std::vector<size_t> order, inner_var(joint.size(), r.ext.size());
+      std::vector<size_t> order;
+      std::vector<std::vector<size_t>> inner_vars(joint.size());
       std::vector<char> is_inner(r.ext.size(), 0);
+      std::string layout;
       for (size_t d = static_cast<size_t>(P); d < joint.size(); ++d) {
-        for (size_t v = 0; v + 1 < w; ++v) {
-          if (r.pos[d * w + v] != 0) inner_var[d] = v, is_inner[v] = 1;
-        }
+        inner_vars[d] = digits_of(r.ext, r.pos, d);
+        for (size_t v : inner_vars[d]) is_inner[v] = 1;
+        if (inner_vars[d].size() > 1) layout += fmt::format(" digits {}:{}", d - static_cast<size_t>(P), inner_vars[d].size());
       }
       Ext ctx;
       for (size_t v = 0; v + 1 < w; ++v) {
@@ -141,7 +163,7 @@ Value Evaluator::whole(const std::string& name, DType dtype, const std::vector<W
       }
       Node spec;
       spec.kind = Kind::Whole;
-      spec.name = name;
+      spec.name = name + layout;
       spec.dtype = dtype;
       for (size_t k = 0; k < args.size(); ++k) {
         Ext inner;
@@ -150,9 +172,12 @@ Value Evaluator::whole(const std::string& name, DType dtype, const std::vector<W
         std::vector<std::pair<size_t, size_t>> put;   // joint variable, inner number
         for (size_t d = 0; d < args[k].factor.size(); ++d) {
           if (args[k].factor[d] < P) continue;
-          const size_t var = inner_var[static_cast<size_t>(places[k][d])];
-          if (var < r.ext.size()) put.emplace_back(var, inner.size());
-          inner.push_back(args[k].value->shape[d]);
+          const std::vector<size_t>& vars = inner_vars[static_cast<size_t>(places[k][d])];
+          for (size_t var : vars) {
+            put.emplace_back(var, inner.size());
+            inner.push_back(r.ext[var]);
+          }
+          if (vars.empty()) inner.push_back(args[k].value->shape[d]);
         }
         s.width += static_cast<int>(inner.size());
         s.rows.assign(r.ext.size(), Row(s.width, 0));

@@ -395,11 +395,11 @@ Known Algebra::compute_known(const Node& n, int depth) const {
       return k;
     }
     case Kind::Whole: {
-      // Sorting, and writing into a tensor, only move values. Writes may miss (then the result is undefined), sorts do not.
+      // Sorting ("sort:descending:which ..."), and writing into a tensor, only move values. Writes may miss (then the result is undefined), sorts do not.
       const bool sorts = n.name.starts_with("sort:"), writes = n.name.starts_with("scatter:set:");
       if (!sorts && !writes) return n.known;
       size_t from = 0;
-      if (sorts) from = std::min<size_t>(n.args.size() - 1, static_cast<size_t>(std::atoi(n.name.c_str() + n.name.rfind(':') + 1)));
+      if (sorts) from = std::min<size_t>(n.args.size() - 1, static_cast<size_t>(std::atoi(n.name.c_str() + n.name.find(':', 5) + 1)));
       k = arg(from);
       if (writes) {
         const Known u = arg(1);

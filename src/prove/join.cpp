@@ -335,6 +335,15 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
       return mul(make_term(std::move(common), ctx), both, ctx);
     }
   }
+  auto is_total = [&](const std::vector<Factor>& r) {
+    return r.size() == 1 && r[0].exp.is_one() && nodes_[r[0].node].kind == Kind::Red && nodes_[r[0].node].fn == ir::Fn::Add;
+  };
+  if (is_total(rx)) {
+    if (auto p = join_named(common, x.coef, rx[0], y.coef, ry, ctx)) return p;
+  }
+  if (is_total(ry)) {
+    if (auto p = join_named(common, y.coef, ry[0], x.coef, rx, ctx)) return p;
+  }
   if (!(x.coef == y.coef)) return std::nullopt;
   common.coef = x.coef;
   if (rx.empty() || ry.empty()) return std::nullopt;

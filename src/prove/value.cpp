@@ -425,6 +425,9 @@ Value Views::window(const Value& x, const std::vector<int64_t>& dims, const std:
                     const ir::Shape& shape) {
   // One windowed dimension after the other; the window's own dimension is appended.
   Value cur = x;
+  if (cur.cells.size() > 1) {
+    if (auto one = pad_as_one(cur, dims)) cur.cells = {*std::move(one)};
+  }
   for (size_t i = 0; i < dims.size(); ++i) {
     const size_t d = static_cast<size_t>(dims[i]);
     const int64_t size = sizes[i], stride = sd[2 * i], dilation = sd[2 * i + 1];

@@ -50,6 +50,8 @@ class Views {
   Value concat(const std::vector<const Value*>& xs, int64_t dim, const ir::Shape& shape);
   Value window(const Value& x, const std::vector<int64_t>& dims, const std::vector<int64_t>& sizes, const std::vector<int64_t>& stride_dilation,
                const ir::Shape& shape);
+  // One nonzero cell with zeros around it along `dims`, as one cell.
+  std::optional<Cell> pad_as_one(const Value& x, const std::vector<int64_t>& dims);
   std::vector<Refined> refine(const std::vector<const Value*>& xs);
   bool equal(const Value& x, const Value& y, std::string* difference = nullptr);
   void join(Value& x);                                             // merges cells
