@@ -149,16 +149,20 @@ std::vector<uint32_t> Terms::align(const std::vector<uint32_t>& left, const std:
       open_one(latest);
       continue;
     }
-    // One side only: a term directly over something that the other side has for itself (a lookup of a table that the other reads).
+    // One side only: a term directly over something that the other side has for itself (a lookup of a table that the other reads), or over
+    // nothing but what is there already.
     bool found = false;
     for (auto it = sides.rbegin(); it != sides.rend() && !found; ++it) {
       if (it->second == 3 || !can_open(it->first)) continue;
       more.clear();
       inside(it->first, more);
+      bool covered = true;
       for (uint32_t m : more) {
         const auto other = sides.find(m);
+        covered &= other != sides.end() || c_.terms[m].kind == TermKind::Iota;
         found |= other != sides.end() && other->second == (3 ^ it->second);
       }
+      found |= covered;
       if (found) latest = it->first;
     }
     if (!found) break;

@@ -117,10 +117,13 @@ std::string Verifier::elements(NodeId v) {
   std::vector<Index> where = points.of(v, true);
   std::vector<int64_t> extents;
   size_t rounds = 0;
+  bool long_sum = false;
+  const std::vector<Index> all = where;
   if (ops_.reduces(v, extents)) {
     int64_t range = 1;
     for (int64_t e : extents) range = std::min<int64_t>(range * e, 1 << 30);
-    if (range > 32 && summands(v, extents, where)) return "";
+    long_sum = range > 32;
+    if (long_sum && summands(v, extents, where, 0)) return "";
     // Summing in full is dear: fewer points.
     const size_t most = static_cast<size_t>(std::clamp<int64_t>(60'000 / std::max<int64_t>(range, 1), 3, 1 << 20));
     if (range > 2000) rounds = 5;
@@ -144,14 +147,22 @@ std::string Verifier::elements(NodeId v) {
   }
   at(v, where[0]);
   if (ops_.unknown) return fmt::format("no meaning: {} of {}", ir::name(n.op), describe(v));
-  const Settled s = settle(terms, q, q.identical ? std::vector<uint32_t>{} : difference(v, n.in));
+  const std::vector<uint32_t> open = q.identical ? std::vector<uint32_t>{} : difference(v, n.in);
+  if (long_sum) q.budget = 2'000'000;
+  Settled s = settle(terms, q, open);
   tested += s.tested;
+  if (!s.equal && long_sum) {
+    if (summands(v, extents, all, 6)) return "";
+    q.budget = 30'000'000;
+    s = settle(terms, q, open);
+    tested += s.tested;
+  }
   return s.equal ? "" : differs(v, text(where[s.point]), s, "the operator");
 }
 
 // A long sum: the claim's sums are unrolled beside the operator's. If the claimed sums, taken as one, have as many summands as the operator's
 // range, summand by summand equality (in some order of their variables) is enough; it is tested at the ends and at random places.
-bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std::vector<Index>& where) {
+bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std::vector<Index>& where, int levels) {
   const ir::Node& n = p_.graph[v];
   const bool sum = n.op != Op::Reduce || n.fn == Fn::Add;
   if (ir::is_int(n.dtype)) return false;
@@ -386,7 +397,7 @@ bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std
   Index place(extents.size());
   for (size_t d = 0; d < extents.size(); ++d) place[d] = extents[d] - 1 - (extents[d] > 2 ? points.below(extents[d] / 2) : 0);
   std::vector<uint64_t> mine, theirs, common;
-  for (const int levels : {0, 6}) {
+  {
     q.levels = levels;
     for (size_t first = 0; first < std::min<size_t>(all[0]->ways.size(), levels == 0 ? 128 : 6); ++first) {
       all[0]->way = first;

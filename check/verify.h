@@ -54,7 +54,7 @@ class Verifier {
   std::string draw(ir::NodeId v);
   std::string congruent(ir::NodeId v);
   std::string elements(ir::NodeId v);
-  bool summands(ir::NodeId v, const std::vector<int64_t>& extents, const std::vector<Index>& at);
+  bool summands(ir::NodeId v, const std::vector<int64_t>& extents, const std::vector<Index>& at, int levels);
   Number at(ir::NodeId v, const Index& i);
   std::vector<uint32_t> difference(ir::NodeId v, const std::vector<ir::NodeId>& in) const;
   Relation relation(ir::NodeId v) const;
