@@ -14,6 +14,13 @@ namespace {
 
 bool finite(const Number& x) { return std::isfinite(x.v); }
 
+// a*b - p, exactly, for p = the rounded product (Dekker; the library's fma of long doubles is slow).
+long double product_error(long double a, long double b, long double p) {
+  constexpr long double kSplit = 4294967297.0L;   // 2^32 + 1
+  const long double ca = kSplit * a, ah = ca - (ca - a), al = a - ah, cb = kSplit * b, bh = cb - (cb - b), bl = b - bh;
+  return ((ah * bh - p) + ah * bl + al * bh) + al * bl;
+}
+
 constexpr long double kLog2 = 0.693147180559945309417232121458176568L;
 constexpr int kPlain = 8000;
 
@@ -152,7 +159,7 @@ Number mul(const Number& a, const Number& b) {
   }
   if (!std::isfinite(p)) return {p, 0};
   if (a.e == 0 && b.e == 0) {
-    if (std::fma(a.v, b.v, -p) == 0) return {p, 0};
+    if (product_error(a.v, b.v, p) == 0) return {p, 0, 0};
     return {p, std::fabs(p)};
   }
   if ((a.e == 0 && a.v == 0) || (b.e == 0 && b.v == 0)) return {0, 0};
@@ -160,8 +167,9 @@ Number mul(const Number& a, const Number& b) {
 }
 
 Number fraction(int64_t num, int64_t den) {
-  const long double q = static_cast<long double>(num) / static_cast<long double>(den);
-  return {q, std::fma(q, static_cast<long double>(den), -static_cast<long double>(num)) == 0 ? 0 : std::fabs(q)};
+  if (den == 1) return exact(static_cast<long double>(num));
+  const long double n = static_cast<long double>(num), d = static_cast<long double>(den), q = n / d;
+  return {q, q * d == n && product_error(q, d, n) == 0 ? 0 : std::fabs(q), 0};
 }
 
 Number divide(const Number& a, const Number& b, bool& uncertain) {
@@ -178,7 +186,7 @@ Number divide(const Number& a, const Number& b, bool& uncertain) {
   if (std::isnan(q)) return undefined();
   if (!std::isfinite(q)) return {q, 0};
   if (!finite(b)) return exact(0);
-  if (a.e == 0 && b.e == 0 && std::fma(q, b.v, -a.v) == 0) return {q, 0};
+  if (a.e == 0 && b.e == 0 && q * b.v == a.v && product_error(q, b.v, a.v) == 0) return {q, 0};
   return {q, std::fabs(q) + a.e / std::fabs(b.v) + std::fabs(q / b.v) * b.e};
 }
 
@@ -199,7 +207,7 @@ Number power(const Number& a, int64_t num, int64_t den, bool& uncertain) {
   if (const long double t = x * logarithm(a); far(a) || std::fabs(t) > 5000) return exponential(t, std::fabs(x) * a.e / a.v, uncertain);
   if (den == 2 && num == 1) {
     v = std::sqrt(a.v);
-    if (a.e == 0 && v * v == a.v && std::fma(v, v, -a.v) == 0) return exact(v);
+    if (a.e == 0 && v * v == a.v && product_error(v, v, a.v) == 0) return exact(v);
   } else {
     v = std::pow(a.v, x);
   }

@@ -68,6 +68,8 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
         }
       }
       kernel_[id] = kernels.try_emplace(mix(h, secret_), id).first->second;
+      std::vector<int64_t>& reach = reach_.try_emplace(kernel_[id], t.box).first->second;
+      for (size_t b = 0; b < t.box.size(); b += 2) reach[b] = std::min(reach[b], t.box[b]), reach[b + 1] = std::max(reach[b + 1], t.box[b + 1]);
     }
   }
 }
@@ -413,8 +415,16 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
   if (++spent > budget) uncertain = true;
   uint64_t h = mix(seed_, kernel_[id]);
   if (measured(id)) {
-    uint64_t r = mix(seed_, id);
-    if (!d.finite && draw_ == Draw::Wild && read(id, index, r) && mix(r, 1) % 8 == 0) return mix(r, 2) % 2 || d.noinf ? undefined() : exact(!d.nonneg && mix(r, 3) % 2 ? -INFINITY : INFINITY);
+    // Sometimes one summand is undefined or infinite: then so are all sums that hold it.
+    if (uint64_t r = mix(mix(seed_, kernel_[id]), 17); !d.finite && draw_ == Draw::Wild && read(id, index, r) && mix(r, 1) % 4 == 0) {
+      bool inside = true;
+      const std::vector<int64_t>& reach = reach_.at(kernel_[id]);
+      for (size_t b = 0; b < n.box.size(); b += 2) {
+        const int64_t place = reach[b] + static_cast<int64_t>(mix(r, 30 + b) % static_cast<uint64_t>(std::max<int64_t>(reach[b + 1] - reach[b], 1)));
+        inside &= place >= n.box[b] && place < n.box[b + 1];
+      }
+      if (inside) return mix(r, 2) % 2 || d.noinf ? undefined() : exact(!d.nonneg && mix(r, 3) % 2 ? -INFINITY : INFINITY);
+    }
     return measure(id, index);
   }
   if (!read(id, index, h)) return undefined();

@@ -102,6 +102,7 @@ class Terms {
   mutable std::unordered_map<uint64_t, Derived> boxes_;
   mutable int derive_depth_ = 0;
   std::vector<uint32_t> kernel_;
+  std::unordered_map<uint32_t, std::vector<int64_t>> reach_;   // kernel -> lo, hi of each bound variable over all its boxes
   std::vector<uint32_t> open_;
   uint32_t open_epoch_ = 1;
   std::vector<uint32_t> seen_[2];
