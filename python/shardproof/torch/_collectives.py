@@ -5,7 +5,10 @@ object; here it becomes all_reduce, wait_tensor and a copy into x, with the grou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -22,6 +25,43 @@ def _group(handle: Any) -> dist.ProcessGroup:
 
 def _name(handle: Any) -> str:
     return str(_group(handle).group_name)
+
+
+@contextlib.contextmanager
+def plain_reductions() -> Iterator[None]:
+    """Inside, PREMUL_SUM, which FSDP asks for when it does not average, is a product and a sum: a traced graph does not keep the factor."""
+    names = [n for n in ("all_reduce", "reduce_scatter_tensor", "reduce_scatter_single") if hasattr(dist, n)]
+    originals = {n: getattr(dist, n) for n in names}
+
+    def plain(name: str) -> Callable[..., Any]:
+        function = originals[name]
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            op = (given := signature.bind(*args, **kwargs)).arguments.get("op")
+            premultiplied = dist.ReduceOp.RedOpType.PREMUL_SUM
+            if not isinstance(op, dist.ReduceOp) or dist.ReduceOp.RedOpType(op.op) != premultiplied:
+                return function(*args, **kwargs)
+            key, factor = "tensor" if name == "all_reduce" else "input", op.factor
+            if not isinstance(factor, float):
+                raise CaptureError("the reduction PREMUL_SUM by a tensor is not supported")
+            if factor != 1 and name == "all_reduce":
+                given.arguments[key].mul_(factor)
+            elif factor != 1:
+                given.arguments[key] = given.arguments[key] * factor
+            given.arguments["op"] = dist.ReduceOp.SUM
+            return function(*given.args, **given.kwargs)
+
+        return call
+
+    for name in names:
+        setattr(dist, name, plain(name))
+    try:
+        yield
+    finally:
+        for name, original in originals.items():
+            setattr(dist, name, original)
 
 
 def _reduce_op(handle: Any) -> str:

@@ -359,6 +359,7 @@ def _tracing(fake: FakeTensorMode, module: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(fake)
         stack.enter_context(torch.autograd.set_multithreading_enabled(False))
         stack.enter_context(_locations.recorded(module))
+        stack.enter_context(_collectives.plain_reductions())
         yield
 
 
