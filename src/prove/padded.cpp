@@ -20,6 +20,7 @@ std::optional<Poly> Algebra::padded(const Poly& p, const Ext& ctx, size_t v, int
   const Poly inside = bracket(index(place, ctx), low, low + n, ctx);
   Poly out;
   for (const Term& t : p) {
+    if (t.coef.is_zero()) return std::nullopt;   // a guard
     Term u{t.coef, {}};
     for (const Factor& f : t.f) {
       Factor g = f;

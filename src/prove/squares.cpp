@@ -31,9 +31,10 @@ bool Algebra::centre_squares(Poly& p, const Ext& ctx) {
       const bool square = std::all_of(n.args[0][0].f.begin(), n.args[0][0].f.end(), [&](const Factor& g) {
         return g.exp.is_integer() && g.exp.positive() && g.exp.num() % 2 == 0 && nodes_[g.node].known.finite;
       });
-      if (!square) continue;
+      if (!square || !n.args[0][0].coef.is_one()) continue;
       Sums s{i, f, p[i].f};
       s.rest.erase(s.rest.begin() + static_cast<std::ptrdiff_t>(k));
+      if (!known(Term{1, s.rest}, ctx).never_inf()) continue;   // inf - inf is undefined, inf times the deviations is not
       sums.push_back(std::move(s));
     }
   }
