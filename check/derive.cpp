@@ -352,13 +352,15 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
       } else if (ir::is_int(n.dtype)) {
         type_range(n.dtype, k);
       }
-      if ((n.name == "argmax" || n.name == "argmin") && n.inner.size() == 1 && n.inner[0].size() == 1) {
+      if ((n.name.starts_with("argmax") || n.name.starts_with("argmin")) && n.inner.size() == 1) {
         k.integer = k.nonneg = true;
         k.finite = arg(0).finite;
-        k.lo = 0, k.hi = n.inner[0][0] - 1;
+        __int128 extent = 1;   // in digits
+        for (int64_t e : n.inner[0]) extent = std::min(extent * std::max<int64_t>(e, 1), kMost);
+        k.lo = 0, k.hi = clip(extent - 1);
       } else if (n.name.starts_with("sort:") && !n.args.empty()) {
         // A permutation: element 0 of the results comes from argument 0 and so on (the writer names the result last).
-        const size_t which = static_cast<size_t>(n.name.back() - '0');
+        const size_t which = static_cast<size_t>(n.name[std::min(n.name.find(' '), n.name.size()) - 1] - '0');
         bool keys = true;
         for (size_t a = 0; a < n.args.size(); ++a) keys &= arg(a).finite;
         if (which < n.args.size()) {

@@ -4,6 +4,7 @@
 #include "check/settle.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace shardproof::check {
@@ -33,6 +34,28 @@ std::vector<uint32_t> frontier(Terms& t) {
   }
   if (!out.empty()) return out;
   out = t.align(sides[0], sides[1]);
+  if (!out.empty()) return out;
+  // Relatives: a term over nothing but what is read anyway, and terms over the same things as another (a sum and the sum of it over one more
+  // variable).
+  std::map<uint32_t, std::vector<uint32_t>> over;   // kernel -> what stands in its definition
+  std::map<std::vector<uint32_t>, int> alike;
+  for (int s = 0; s < 2; ++s) {
+    for (uint32_t id : t.leaves[s]) {
+      const auto [it, fresh] = over.try_emplace(t.kernel(id));
+      if (!fresh) continue;
+      t.inside(id, it->second);
+      std::erase_if(it->second, [&](uint32_t k) { return t.node(k).kind == TermKind::Iota || t.node(k).kind == TermKind::Lit; });
+      std::sort(it->second.begin(), it->second.end());
+      it->second.erase(std::unique(it->second.begin(), it->second.end()), it->second.end());
+      if (!it->second.empty()) ++alike[it->second];
+    }
+  }
+  for (const auto& [kernel, list] : over) {
+    if (!t.can_open(kernel) || list.empty()) continue;
+    bool related = alike[list] > 1, covered = true;
+    for (uint32_t k : list) covered &= over.count(k) != 0;
+    if (related || covered) out.push_back(kernel);
+  }
   if (!out.empty()) return out;
   // One side reads something (a free input, say) that the other has inside of a term: sums that were flattened on one side only. Open those
   // terms, latest first.

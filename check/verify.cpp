@@ -104,7 +104,7 @@ std::string Verifier::claim(NodeId v) {
     if (why.empty()) return "";
   }
   const std::string by_elements = elements(v);
-  return by_elements.empty() ? "" : why.empty() || !by_elements.starts_with("no meaning") ? by_elements : why;
+  return by_elements.empty() ? "" : why.empty() ? by_elements : by_elements.starts_with("no meaning") ? why : why + "; nor element by element: " + by_elements;
 }
 
 std::string Verifier::elements(NodeId v) {
@@ -117,13 +117,13 @@ std::string Verifier::elements(NodeId v) {
   std::vector<Index> where = points.of(v, true);
   std::vector<int64_t> extents;
   size_t rounds = 0;
-  bool long_sum = false;
+  bool is_sum = false;
   const std::vector<Index> all = where;
   if (ops_.reduces(v, extents)) {
     int64_t range = 1;
     for (int64_t e : extents) range = std::min<int64_t>(range * e, 1 << 30);
-    long_sum = range > 32;
-    if (long_sum && summands(v, extents, where, 0)) return "";
+    is_sum = range > 1;
+    if (range > 32 && summands(v, extents, where, 0)) return "";
     // Summing in full is dear: fewer points.
     const size_t most = static_cast<size_t>(std::clamp<int64_t>(60'000 / std::max<int64_t>(range, 1), 3, 1 << 20));
     if (range > 2000) rounds = 5;
@@ -148,11 +148,11 @@ std::string Verifier::elements(NodeId v) {
   at(v, where[0]);
   if (ops_.unknown) return fmt::format("no meaning: {} of {}", ir::name(n.op), describe(v));
   const std::vector<uint32_t> open = q.identical ? std::vector<uint32_t>{} : difference(v, n.in);
-  if (long_sum) q.budget = 2'000'000;
+  if (is_sum) q.budget = 2'000'000;
   Settled s = settle(terms, q, open);
   tested += s.tested;
-  if (!s.equal && long_sum) {
-    if (summands(v, extents, all, 6)) return "";
+  if (!s.equal && is_sum) {
+    if (summands(v, extents, all, 0) || summands(v, extents, all, 6)) return "";
     q.budget = 30'000'000;
     s = settle(terms, q, open);
     tested += s.tested;

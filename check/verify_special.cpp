@@ -189,6 +189,8 @@ std::optional<Verifier::Whole> Verifier::whole_of(NodeId v) {
   const ir::Graph& g = p_.graph;
   Whole w;
   w.shape = n.shape;
+  int next_inner = 0;
+  auto inner = [&] { return -1 - next_inner++; };
   // All dimensions but `dim` are parallel.
   auto along = [&](NodeId in, int64_t dim) {
     WholeArg a{in, g[in].shape, {}};
@@ -211,17 +213,23 @@ std::optional<Verifier::Whole> Verifier::whole_of(NodeId v) {
   if (n.op == Op::Scatter) {
     w.name = fmt::format("scatter:{}:{}:{}:{}", n.set ? "set" : ir::name(n.fn), static_cast<int>(n.mode), fmt::join(n.a, ","), fmt::join(n.b, ","));
     WholeArg data{n.in[0], g[n.in[0]].shape, {}}, updates{n.in[1], g[n.in[1]].shape, {}};
-    updates.role.assign(updates.shape.size(), -1);
+    updates.role.assign(updates.shape.size(), -1000000);
     int next = 0;
     for (size_t d = 0; d < data.shape.size(); ++d) {
-      data.role.push_back(n.a[d] >= 0 ? next++ : -1);
+      data.role.push_back(n.a[d] >= 0 ? next++ : inner());
       if (n.a[d] < 0) continue;
       updates.role[static_cast<size_t>(n.a[d])] = data.role[d];
       if (updates.shape[static_cast<size_t>(n.a[d])] != data.shape[d]) return std::nullopt;
     }
+    for (int& r : updates.role) {
+      if (r == -1000000) r = inner();
+    }
     w.role = data.role;
     w.args = {data, updates};
-    for (size_t k = 2; k < n.in.size(); ++k) w.args.push_back({n.in[k], g[n.in[k]].shape, std::vector<int>(g[n.in[k]].shape.size(), -1)});
+    for (size_t k = 2; k < n.in.size(); ++k) {
+      w.args.push_back({n.in[k], g[n.in[k]].shape, {}});
+      for (size_t d = 0; d < g[n.in[k]].shape.size(); ++d) w.args.back().role.push_back(inner());
+    }
     return w;
   }
   if (n.op != Op::Result) return std::nullopt;
@@ -249,19 +257,22 @@ std::optional<Verifier::Whole> Verifier::whole_of(NodeId v) {
     }
   }
   if (!contract) {
-    for (NodeId in : t.in) w.args.push_back({in, g[in].shape, std::vector<int>(g[in].shape.size(), -1)});
-    w.role.assign(n.shape.size(), -1);
+    for (NodeId in : t.in) {
+      w.args.push_back({in, g[in].shape, {}});
+      for (size_t d = 0; d < g[in].shape.size(); ++d) w.args.back().role.push_back(inner());
+    }
+    for (size_t d = 0; d < n.shape.size(); ++d) w.role.push_back(inner());
     return w;
   }
   assumptions.insert(fmt::format("kernel {} obeys its contract {}", t.name, t.attrs.substr(bar + 10)));
   std::vector<int> number;
   int next = 0;
-  for (const auto& f : contract->factors) number.push_back(f.kind == lower::KernelContract::Factor::Kind::Parallel ? next++ : -1);
+  for (const auto& f : contract->factors) number.push_back(f.kind == lower::KernelContract::Factor::Kind::Parallel ? next++ : inner());
   auto split = [&](const std::vector<lower::KernelContract::Dim>& dims, ir::Shape& shape, std::vector<int>& role) {
     shape.clear();
     for (const auto& dim : dims) {
       for (uint32_t f : dim) shape.push_back(contract->factors[f].extent), role.push_back(number[f]);
-      if (dim.empty()) shape.push_back(1), role.push_back(-1);
+      if (dim.empty()) shape.push_back(1), role.push_back(inner());
     }
   };
   for (size_t k = 0; k < t.in.size(); ++k) {
@@ -289,17 +300,47 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
   std::vector<int64_t> x;
   size_t parallel = 0;
   for (const WholeArg& a : op.args) {
-    for (int r : a.role) parallel = std::max(parallel, static_cast<size_t>(r + 1));
+    for (int r : a.role) parallel = std::max(parallel, static_cast<size_t>(std::max(r, -1) + 1));
   }
-  for (int r : op.role) parallel = std::max(parallel, static_cast<size_t>(r + 1));
+  for (int r : op.role) parallel = std::max(parallel, static_cast<size_t>(std::max(r, -1) + 1));
   for (const Index& i : where) {
     const Cell* c = claims.cell(v, i.data(), x);
     const Product* t = c && c->poly.size() == 1 ? &c->poly[0] : nullptr;
     if (!t || t->num != 1 || t->den != 1 || t->f.size() != 1 || t->f[0].num != 1 || t->f[0].den != 1) return wrong("it is not claimed to be one operator");
     const TermNode& f = terms.node(t->f[0].node);
     if (f.kind != TermKind::Whole) return wrong("it is not claimed to be an operator");
-    if (f.name != op.name || f.dtype != n.dtype) return wrong(fmt::format("the operator is {}, the certificate says {}", op.name, f.name));
     if (f.args.size() != op.args.size()) return wrong("another number of operands");
+    // An inner dimension may be written in digits, the fastest first; the name says which, by the order in which inner dimensions occur.
+    std::string layout;
+    {
+      std::vector<int> order;
+      std::vector<size_t> digits;
+      for (size_t a = 0; a < op.args.size(); ++a) {
+        size_t at = 0;
+        for (size_t d = 0; d < op.args[a].shape.size(); ++d) {
+          if (op.args[a].role[d] >= 0) continue;
+          int64_t product = 1;
+          size_t count = 0;
+          while (at < f.inner[a].size() && (count == 0 || product < op.args[a].shape[d])) {
+            if (f.inner[a][at] < 1 || f.inner[a][at] > op.args[a].shape[d]) return wrong(fmt::format("operand {} has other inner dimensions", a));
+            product *= f.inner[a][at++], ++count;
+          }
+          if (count == 0 || product != op.args[a].shape[d]) return wrong(fmt::format("operand {} has other inner dimensions", a));
+          const auto it = std::find(order.begin(), order.end(), op.args[a].role[d]);
+          if (it == order.end()) {
+            order.push_back(op.args[a].role[d]);
+            digits.push_back(count);
+          } else if (digits[static_cast<size_t>(it - order.begin())] != count) {
+            return wrong(fmt::format("operand {} has other digits than those before", a));
+          }
+        }
+        if (at != f.inner[a].size()) return wrong(fmt::format("operand {} has other inner dimensions", a));
+      }
+      for (size_t k = 0; k < digits.size(); ++k) {
+        if (digits[k] > 1) layout += fmt::format(" digits {}:{}", k, digits[k]);
+      }
+    }
+    if (f.name != op.name + layout || f.dtype != n.dtype) return wrong(fmt::format("the operator is {}{}, the certificate says {}", op.name, layout, f.name));
     Place place{&f, {}, std::vector<int64_t>(parallel, 0)};
     // The result's coordinates in factors.
     Index at(op.shape.size(), 0);
@@ -327,13 +368,6 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
         return wrong(fmt::format("at {} it is another element of the result", text(i)));
       }
     }
-    for (size_t a = 0; a < op.args.size(); ++a) {
-      std::vector<int64_t> extents;
-      for (size_t d = 0; d < op.args[a].shape.size(); ++d) {
-        if (op.args[a].role[d] < 0) extents.push_back(op.args[a].shape[d]);
-      }
-      if (f.inner[a] != extents) return wrong(fmt::format("operand {} has other inner dimensions", a));
-    }
     places.push_back(std::move(place));
   }
   for (size_t a = 0; a < op.args.size(); ++a) {
@@ -341,7 +375,10 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
     const ir::Shape& s = p_.graph[arg.input].shape;
     if (ir::num_elements(s) == 0) continue;
     std::vector<std::pair<size_t, std::vector<int64_t>>> at;   // place, inner coordinates
-    const std::vector<int64_t>& extents = places[0].term->inner[a];
+    std::vector<int64_t> extents;
+    for (size_t d = 0; d < arg.shape.size(); ++d) {
+      if (arg.role[d] < 0) extents.push_back(arg.shape[d]);
+    }
     // Corners of the operand's cells, and random places.
     std::vector<Index> corners = points.of(arg.input, false);
     for (size_t k = 0; k < places.size(); ++k) {
@@ -381,7 +418,18 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
     q.right = [&](size_t k) {
       const Place& place = places[at[k].first];
       y = place.own;
-      y.insert(y.end(), at[k].second.begin(), at[k].second.end());
+      const std::vector<int64_t>& digits = place.term->inner[a];
+      const size_t first = y.size();
+      y.resize(first + digits.size());
+      size_t g = 0;
+      for (size_t d = 0; d < extents.size(); ++d) {
+        int64_t rest = at[k].second[d], left = extents[d];
+        do {
+          y[first + g] = rest % digits[g];
+          rest /= digits[g];
+          left /= digits[g++];
+        } while (left > 1);
+      }
       return terms.poly(place.term->args[a], y.data(), y.size());
     };
     const Settled r = settle(terms, q, {});
