@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
+import zipfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,7 +31,7 @@ def check(
 ) -> Report:
     """Checks that the distributed program refines the sequential one.
 
-    `manifest` is the path of a manifest, of a folder that holds one, or of a bundle; or a Manifest; or a dict with its keys, whose paths are
+    `manifest` is the path of a manifest, of a folder that holds one, or of a bundle in one .zip file; or a Manifest; or a dict with its keys, whose paths are
     relative to the working directory. `certificate` and `witness` say where to write the proof and the counterexample. The
     interpreter's lock is not held meanwhile. Raises InputError for what cannot be read.
     """
@@ -123,7 +124,26 @@ def _on_disk(manifest: ManifestLike, folder: pathlib.Path) -> pathlib.Path:
     path = pathlib.Path(manifest)
     if not path.exists():
         raise InputError("no such manifest, folder or bundle", file=str(path))
-    return path
+    return _unpacked(path, folder) if path.suffix == ".zip" else path
+
+
+def _unpacked(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    """The files of a bundle in one file. Only plain names are taken, and no more bytes than the archive says."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist():
+                if (
+                    entry.is_dir()
+                    or pathlib.PurePosixPath(entry.filename).name != entry.filename
+                    or "\\" in entry.filename
+                ):
+                    raise InputError(
+                        f"a bundle holds files without folders, not {entry.filename!r}", "SP204", str(path)
+                    )
+                archive.extract(entry, folder)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise InputError(f"is no zip archive that can be read: {error}", "SP204", str(path)) from error
+    return folder
 
 
 def _check(

@@ -315,3 +315,51 @@ def test_verify(binary: pathlib.Path, tmp_path: pathlib.Path, form: str) -> None
     assert wrong.verdict == "REFUTED"
     assert wrong.output("loss").status == "PROVED"
     assert wrong.output("grad_up_weight").status == "REFUTED"
+
+
+def test_operators_are_named_after_their_modules() -> None:
+    graph = sp.capture(Net, BATCH).graph
+    assert "up_addmm" in graph  # forward
+    assert "down_mm" in graph  # backward: the gradient of the module's own product
+    assert "<module>" not in graph
+
+
+def test_bundle_in_one_file(tmp_path: pathlib.Path) -> None:
+    import shardproof
+
+    made = sp.capture_pair(Net, tensor_parallel, {"tp": 2}, BATCH)
+    bundle = made.save(tmp_path / "net.zip")
+    assert [p.name for p in tmp_path.iterdir()] == ["net.zip"]
+    assert shardproof.check(bundle).outputs == made.check().outputs
+
+
+def test_fully_sharded_over_tensor_parallel_is_proved() -> None:
+    """The gradients of a block are packed into one buffer; each has another size and another cut."""
+    from torch.distributed.fsdp import fully_shard
+
+    def parallelize(model: nn.Module, mesh: Any) -> nn.Module:
+        tensor_parallel(model, mesh)
+        return fully_shard(model, mesh=mesh["dp"])
+
+    capture = sp.capture_pair(Net, parallelize, {"dp": 2, "tp": 2}, BATCH)
+    assert differing(capture) == set()
+    assert capture.check().proved
+
+
+@pytest.mark.parametrize("factor", [1.0, 4.0])
+def test_gradients_that_fsdp_divides_by_a_factor(factor: float) -> None:
+    """FSDP then asks for PREMUL_SUM, whose factor a traced graph does not keep."""
+    from torch.distributed.fsdp import fully_shard
+
+    def parallelize(model: nn.Module, mesh: Any) -> nn.Module:
+        made = fully_shard(model, mesh=mesh["dp"])
+        made.set_gradient_divide_factor(factor)
+        return made
+
+    def part(model: nn.Module, tokens: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return model(tokens, target) * (factor / 2)
+
+    capture = sp.capture_pair(Net, parallelize, {"dp": 2}, BATCH, distributed_step=part, expect={"loss": "any"})
+    assert {d for d in differing(capture) if d != "loss"} == set()
+    statuses = {o.name: o.status for o in capture.check().outputs if o.name != "loss"}
+    assert set(statuses.values()) == {"PROVED"}

@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import tempfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,8 +37,19 @@ class Capture:
     notes: list[str]
 
     def save(self, folder: str | os.PathLike[str]) -> pathlib.Path:
-        """Writes case.json, the graphs and large constants; the folder can then be checked anywhere, without Python."""
+        """Writes case.json, the graphs and large constants; the folder can then be checked anywhere, without Python.
+
+        With a name that ends in .zip everything goes into that one file, for shardproof.check.
+        """
         folder = pathlib.Path(folder)
+        if folder.suffix == ".zip":
+            with (
+                tempfile.TemporaryDirectory(prefix="shardproof-bundle-") as made,
+                zipfile.ZipFile(folder, "w", zipfile.ZIP_DEFLATED) as archive,
+            ):
+                for file in sorted(self.save(made).iterdir()):
+                    archive.write(file, file.name)
+            return folder
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in self._files().items():
             (folder / name).write_text(text, encoding="utf-8")

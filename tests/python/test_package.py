@@ -1,0 +1,77 @@
+# Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+"""The package as it is installed: the commands, certificates, and a wheel made from a source distribution (SHARDPROOF_WHEEL_TEST=1: minutes)."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+import venv
+import zipfile
+
+import pytest
+
+import shardproof
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROVED = ROOT / "tests/golden/mlp_tp2"
+
+
+def run(*command: object, **options: object) -> str:
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)  # type: ignore[call-overload]
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return str(done.stdout)
+
+
+def test_certificate_is_accepted(checker: pathlib.Path | None, tmp_path: pathlib.Path) -> None:
+    if checker is None:
+        pytest.skip("this build has no shardproof-check")
+    report = shardproof.check(PROVED, certificate=tmp_path / "proof")
+    assert report.certificate == tmp_path / "proof"
+    answer = shardproof.recheck(tmp_path / "proof", seed=1)
+    assert answer.accepted
+    assert "accepted" in str(answer)
+    other = shardproof.recheck(tmp_path / "proof", ROOT / "tests/golden/mlp_tp2__avg")
+    assert not other.accepted
+    (tmp_path / "proof").write_bytes(b"nonsense")
+    with pytest.raises(shardproof.InputError):
+        shardproof.recheck(tmp_path / "proof")
+
+
+def test_bundle_with_folders_is_refused(binary: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+        archive.writestr("../case.json", "{}")
+    with pytest.raises(shardproof.InputError, match="without folders"):
+        shardproof.check(tmp_path / "b.zip")
+    (tmp_path / "c.zip").write_bytes(b"PK")
+    with pytest.raises(shardproof.InputError, match="zip"):
+        shardproof.check(tmp_path / "c.zip")
+
+
+def test_doctor(binary: pathlib.Path) -> None:
+    text = run(sys.executable, "-m", "shardproof", "doctor", env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+    assert text.startswith(f"shardproof {shardproof.__version__}")
+    assert str(binary) in text
+
+
+@pytest.mark.skipif(
+    "SHARDPROOF_WHEEL_TEST" not in os.environ, reason="compiles everything: set SHARDPROOF_WHEEL_TEST=1"
+)
+def test_wheel_from_source_distribution(tmp_path: pathlib.Path) -> None:
+    checkout = tmp_path / "checkout"
+    run("git", "clone", "-q", ROOT, checkout)
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv/bin/python"
+    run(python, "-m", "pip", "install", "-q", "build")
+    run(python, "-m", "build", "--sdist", "-o", tmp_path / "dist", checkout)
+    (source,) = (tmp_path / "dist").glob("*.tar.gz")
+    run(python, "-m", "pip", "install", "-q", source)
+    environment = {k: v for k, v in os.environ.items() if k not in ("SHARDPROOF", "PYTHONPATH")}
+    commands = tmp_path / "venv/bin"
+    assert shardproof.__version__ in run(commands / "shardproof", "--version", env=environment)
+    assert "extension module: built" in run(commands / "shardproof", "doctor", env=environment)
+    run(commands / "shardproof", "check", PROVED, "--certificate", tmp_path / "proof", env=environment)
+    run(commands / "shardproof-check", tmp_path / "proof", env=environment)
+    program = f"import shardproof; print(shardproof.check({str(PROVED)!r}).verdict)"
+    assert run(python, "-c", program, env=environment, cwd=tmp_path).strip() == "PROVED"
