@@ -40,10 +40,9 @@ def plain_reductions() -> Iterator[None]:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             op = (given := signature.bind(*args, **kwargs)).arguments.get("op")
-            premultiplied = dist.ReduceOp.RedOpType.PREMUL_SUM
-            if not isinstance(op, dist.ReduceOp) or dist.ReduceOp.RedOpType(op.op) != premultiplied:
+            if getattr(op, "op", None) != dist.ReduceOp.RedOpType.PREMUL_SUM:
                 return function(*args, **kwargs)
-            key, factor = "tensor" if name == "all_reduce" else "input", op.factor
+            key, factor = "tensor" if name == "all_reduce" else "input", getattr(op, "factor", None)
             if not isinstance(factor, float):
                 raise CaptureError("the reduction PREMUL_SUM by a tensor is not supported")
             if factor != 1 and name == "all_reduce":
@@ -251,11 +250,16 @@ def _viewed(node: Any) -> torch.fx.Node | None:
     return node if isinstance(node, torch.fx.Node) else None
 
 
+def _is_multiple(node: torch.fx.Node) -> bool:
+    """A product with a number."""
+    return node.op == "call_function" and node.target is torch.ops.aten.mul.Tensor and isinstance(node.args[1], float)
+
+
 def _users(node: torch.fx.Node) -> list[torch.fx.Node]:
     """Who reads or writes the node or a view of it."""
     out = list(node.users)
     for user in out:
-        if _is_view(user):
+        if _is_view(user) or _is_multiple(user):
             out += user.users
     return out
 
@@ -280,19 +284,21 @@ class Rewriter(torch.fx.Interpreter):
         assert self._node is not None
         buffer = _viewed(self._node.kwargs.get("out"))
         # Only where nothing else reads or writes the buffer.
-        if buffer is not None and all(
-            _is_view(u) or _op(u) in ("chunk_cat", "_reduce_scatter_base_") for u in _users(buffer)
-        ):
+        allowed = ("chunk_cat", "_reduce_scatter_base_")
+        if buffer is not None and all(_is_view(u) or _is_multiple(u) or _op(u) in allowed for u in _users(buffer)):
             self._packed[buffer] = columns
 
     def _unpacked(self, out: torch.Tensor, pg: Any, op: Any) -> Any:
         """The reduce-scatter of a packed buffer, gradient by gradient; None if its input is no such buffer."""
         assert self._node is not None
-        buffer = _viewed(self._node.args[1])
+        source, factor = self._node.args[1], 1.0
+        if isinstance(source, torch.fx.Node) and _is_multiple(source):
+            source, factor = source.args[0], source.args[1]  # type: ignore[assignment]
+        buffer = _viewed(source)
         columns = None if buffer is None else self._packed.get(buffer)
         if columns is None or sum(c[0].numel() for c in columns) != out.numel():
             return None
-        _copy(out, torch.cat([_scatter(c, pg, op).reshape(-1) for c in columns]))
+        _copy(out, torch.cat([_scatter(c if factor == 1 else c * factor, pg, op).reshape(-1) for c in columns]))
         return out, None
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
