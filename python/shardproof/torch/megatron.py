@@ -53,6 +53,34 @@ def patch() -> None:
 
     random.CudaRNGStatesTracker.fork = fork
     _allow_sequence_parallel_norms()
+    _count_padded_tokens()
+
+
+class _Counts(list[int]):
+    """Stands for a tensor of counts that the host reads."""
+
+    def tolist(self) -> list[int]:
+        return list(self)
+
+
+def _count_padded_tokens() -> None:
+    """Padded to their capacity, all experts get equally many tokens: the count follows from the shape, and the host need not read it."""
+    try:
+        from megatron.core.transformer.moe.experts import SequentialMLP
+    except ImportError:
+        return
+    original = SequentialMLP.forward
+    if getattr(original, "_shardproof", False):
+        return
+
+    def forward(self: Any, hidden: torch.Tensor, tokens_per_expert: Any, *rest: Any, **options: Any) -> Any:
+        count = self.num_local_experts
+        if self.config.moe_pad_expert_input_to_capacity and hidden.shape[0] % count == 0:
+            tokens_per_expert = _Counts([hidden.shape[0] // count] * count)
+        return original(self, hidden, tokens_per_expert, *rest, **options)
+
+    forward._shardproof = True  # type: ignore[attr-defined]
+    SequentialMLP.forward = forward
 
 
 def _allow_sequence_parallel_norms() -> None:
