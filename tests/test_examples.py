@@ -1,0 +1,46 @@
+# Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+"""Runs the examples where their frameworks are installed, and holds them to what docs/status.md says."""
+
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+EXAMPLES = [
+    ("llama.py", "torch", [], "PROVED", "gradient of layers.1.w3.weight"),
+    (
+        "llama.py --broken",
+        "torch",
+        [],
+        "REFUTED",
+        "layers_0_attention_wo_mm (aten.mm.default) at examples/torch/llama.py:66",
+    ),
+    ("torchtitan_llama3.py llama3 2 1", "torchtitan", ["triton"], "PROVED|UNKNOWN", "gradient of layers.1.attention"),
+    ("torchtitan_llama3.py deepseek_v3 2 1", "torchtitan", ["triton"], "PROVED|UNKNOWN", "attention.wkv_b.weight"),
+    ("megatron_gpt.py gpt", "megatron", ["triton"], "PROVED", "self_attention.linear_qkv.weight"),
+    ("megatron_gpt.py moe", "megatron", ["triton"], "PROVED|UNKNOWN", "local_experts.3.linear_fc2.weight"),
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e[0])
+def test_example(example: tuple[str, str, list[str], str, str], binary: pathlib.Path) -> None:
+    command, framework, others, verdicts, shown = example
+    for package in (framework, *others):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", *f"examples/torch/{command}".split()],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        timeout=300,
+    )
+    first = done.stdout.split(" ", 1)[0].strip(":")
+    assert first in verdicts.split("|"), done.stdout + done.stderr
+    assert shown in done.stdout
+    assert done.returncode == {"PROVED": 0, "REFUTED": 1, "UNKNOWN": 3}[first]
