@@ -39,7 +39,6 @@ Sub Sub::identity(int n) {
 }
 
 Algebra::Algebra() {
-  nodes_.reserve(4096);
   Node iota;
   iota.kind = Kind::Iota;
   iota.dtype = ir::DType::I64;
@@ -289,7 +288,7 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
   if (t.f.size() > 1) {
     if (auto opened = open_select(t, ctx)) return *std::move(opened);
   }
-  if (t.f.size() == 1 && t.f[0].exp.is_one() && nodes_[t.f[0].node].kind == Kind::Sum) {
+  if (t.f.size() == 1 && t.f[0].exp.is_one() && names(t.f[0])) {
     return scale(expand_named(t.f[0], ctx), t.coef);   // a name that stands alone is read as what it names
   }
   if (t.f.size() > 1) {
@@ -298,7 +297,7 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
     bool only = true;
     for (size_t i = 0; i < t.f.size(); ++i) {
       if (t.f[i].exp.negative()) continue;
-      if (name != t.f.size() || nodes_[t.f[i].node].kind != Kind::Sum || !t.f[i].exp.is_one()) only = false;
+      if (name != t.f.size() || !names(t.f[i]) || !t.f[i].exp.is_one()) only = false;
       name = i;
     }
     if (only && name != t.f.size()) {
@@ -575,7 +574,7 @@ Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
   return make_term(std::move(t), ctx);
 }
 
-Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators) {
+Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators, bool kept) {
   if (p.empty()) return Term{0, {}};
   if (p.size() == 1) return p[0];
   // L-3: name a sum after taking out its content: the first coefficient, negative powers and common factors that are positive.
@@ -621,7 +620,7 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators) {
         }
         q = add(std::move(q), {std::move(u)}, ctx);
       }
-      Term t = as_term(q, ctx, clear_denominators);
+      Term t = as_term(q, ctx, clear_denominators, kept);
       t.f.insert(t.f.end(), divisors.begin(), divisors.end());
       if (!combine_factors(t, ctx)) t.coef = 0;
       return t;
@@ -654,6 +653,7 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators) {
   const Rat c = lead ? lead->coef : Rat(1);
   Node n;
   n.kind = Kind::Sum;
+  n.kept = kept;
   n.args.push_back(scale(q, c.inverse()));
   Term t{c, {intern(std::move(n), ctx)}};
   t.f.insert(t.f.end(), content.begin(), content.end());

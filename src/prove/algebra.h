@@ -9,6 +9,7 @@
 // makes "the operator commutes with cutting" no lemma at all.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -34,8 +35,10 @@ struct Node {
   std::shared_ptr<const std::vector<ir::Literal>> dense;   // Base made of a dense table
   std::shared_ptr<const std::vector<Cell>> cells;          // Grid
   Known known;
+  bool kept = false;                 // Sum: a name that is not read as what it names (L-44)
   bool sequential = false;           // also in the sequential program, whose indices are in range wherever it is defined
   bool indexed = false;              // a Take, or a function or name with one inside
+  bool masked_index = false;         // likewise, a Take whose index is more than inputs and positions, or that may leave its range
   bool padded = false;               // a padded reading (padded.cpp), or a function, name or sum with one inside
   bool positional = false;           // depends on index forms: what is known of it depends on where it is read
   Ext bound;                         // Red: how far each bound variable could run with all accesses in bounds
@@ -94,7 +97,10 @@ class Algebra {
   Poly expand_named(const Factor& factor, const Ext& ctx);      // definition of a Sum factor, in ctx
 
   // p as one term: a poly of several terms gets a name (L-3).
-  Term as_term(const Poly& p, const Ext& ctx, bool clear_denominators = false);
+  Term as_term(const Poly& p, const Ext& ctx, bool clear_denominators = false, bool kept = false);
+  // A long sum of the sequential program named, or such names found in one of a rank's (L-44).
+  Poly shorten(Poly p, const Ext& ctx);
+  Poly lengthen(const Poly& p, const Ext& ctx);                 // such names read as what they name, once
 
   std::optional<Rat> as_constant(const Poly& p) const;
   Known known(const Poly& p, const Ext& ctx, int depth = 0) const;
@@ -161,7 +167,16 @@ class Algebra {
   bool fixed_extreme(const Node& n, int depth) const;
   bool finite_where(const Node& select, size_t branch) const;
 
-  std::vector<Node> nodes_;
+  bool names(const Factor& f) const { return nodes_[f.node].kind == Kind::Sum && !nodes_[f.node].kept; }   // a name read as what it names
+
+  struct LongSum {
+    Nid name;
+    std::vector<std::vector<std::pair<Nid, Rat>>> summands;
+  };
+  std::vector<std::pair<Nid, Rat>> parts_of(const Term& t) const;
+  Nid newest_part(const Term& t) const;
+  std::unordered_map<Nid, std::vector<LongSum>> long_sums_;   // by the newest node in them
+  std::deque<Node> nodes_;   // references stay good while nodes are added
   std::unordered_map<std::vector<int64_t>, Nid, KeyHash> table_;
   std::unordered_map<std::vector<int64_t>, uint32_t, KeyHash> kernels_;
   std::unordered_map<std::string, Nid> named_;

@@ -341,9 +341,11 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
 // A factor where the guards are 1: masked indices lose their masks, an index that equals a position is that position (L-29), through
 // scalar functions and names.
 Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx, bool& changed, int depth) {
-  const Node n = nodes_[f.node];
+  const Node& n = nodes_[f.node];
   const Poly same{Term{1, {f}}};
   if (depth > 3 || !n.indexed) return same;
+  const bool some_fixed = std::any_of(guards.begin(), guards.end(), [&](const Factor& g) { return nodes_[g.node].hi == nodes_[g.node].lo + 1; });
+  if (!n.masked_index && !some_fixed) return same;   // nothing that a guard could tell of its indices
   if (n.kind == Kind::Fn || n.kind == Kind::Sum) {
     std::vector<Poly> args;
     bool any = false;
@@ -712,7 +714,7 @@ Poly Algebra::reindex(const Poly& data, const Ext& ctx_u, const Poly& e, const E
 
 Poly Algebra::take_factor(const Factor& f, const Ext& ctx_u, const Poly& e, const Ext& ctx) {
   const size_t w = ctx_u.size() + 1, u = ctx_u.size() - 1, m = ctx.size();
-  const Node n = nodes_[f.node];
+  const Node& n = nodes_[f.node];
   if (f.node == iota()) {
     // iota[row] = row with u := e
     Row row(m + 1, 0);

@@ -430,7 +430,7 @@ class Canonicalizer {
     spec_.bound = bound_extents;
     std::vector<int64_t> key;
     key.reserve(64);
-    key.push_back(static_cast<int64_t>(spec_.kind));
+    key.push_back(static_cast<int64_t>(spec_.kind) + (spec_.kept ? 100 : 0));
     key.push_back(static_cast<int64_t>(spec_.fn));
     key.push_back(static_cast<int64_t>(spec_.dtype));
     if (!spec_.name.empty()) {
@@ -470,6 +470,12 @@ class Canonicalizer {
       spec_.known = a_.compute_known(spec_);
       spec_.padded = spec_.kind == Kind::Take && spec_.name == "padded";
       spec_.indexed = spec_.kind == Kind::Take && !spec_.padded;
+      spec_.masked_index = spec_.indexed && spec_.name == "partial";
+      for (size_t k = 1; spec_.indexed && k < spec_.args.size(); ++k) {
+        for (const Term& t : spec_.args[k]) {
+          for (const Factor& f : t.f) spec_.masked_index |= a_.node(f.node).kind != Kind::Base && f.node != a_.iota();
+        }
+      }
       for (const Poly& p : spec_.args) {
         for (const Term& t : p) {
           for (const Factor& f : t.f) spec_.padded |= a_.node(f.node).padded;
@@ -485,7 +491,10 @@ class Canonicalizer {
       if (spec_.kind == Kind::Fn || spec_.kind == Kind::Sum) {
         for (const Poly& p : spec_.args) {
           for (const Term& t : p) {
-            for (const Factor& f : t.f) spec_.indexed |= a_.node(f.node).indexed;
+            for (const Factor& f : t.f) {
+              spec_.indexed |= a_.node(f.node).indexed;
+              spec_.masked_index |= a_.node(f.node).masked_index;
+            }
           }
         }
       }

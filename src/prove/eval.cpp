@@ -363,6 +363,7 @@ Value Evaluator::compute_map(const ir::Node& n) {
     for (size_t i = 0; i < n.in.size(); ++i) args.push_back(where[i] < 0 ? embed(algebra, scalars[i], r.ext) : r.poly[where[i]]);
     Poly p = algebra.apply(n.fn, args, from, n.dtype, r.ext);
     if (ints) p = wrap(p, n.dtype, r.ext);
+    if (n.fn == Fn::Add && ir::is_float(n.dtype)) p = algebra.shorten(std::move(p), r.ext);
     out.cells.push_back(Cell{std::move(r.ext), std::move(r.pos), std::move(p)});
   }
   if (out.cells.size() > 1) views.join(out);

@@ -116,7 +116,7 @@ Poly Algebra::reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound
   if (fn == ir::Fn::Max && body.size() == 1 && body[0].coef.is_one() && body[0].f.size() == 1 && body[0].f[0].exp.is_one() &&
       nodes_[body[0].f[0].node].kind == Kind::Red && nodes_[body[0].f[0].node].fn == ir::Fn::Max) {
     const Factor f = body[0].f[0];
-    const Node n = nodes_[f.node];
+    const Node& n = nodes_[f.node];
     Ext wider = ext;
     Sub inner;
     inner.width = static_cast<int>(ext.size()) + n.num_bound() + 1;

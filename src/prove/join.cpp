@@ -66,7 +66,7 @@ Poly Algebra::settle(const Term& body, const Ext& ext, int bound) {
   }
   if (body.f.size() < 2) return nested;
   for (const Factor& f : body.f) {
-    if (nodes_[f.node].kind != Kind::Sum || !f.exp.is_one()) continue;
+    if (!names(f) || !f.exp.is_one()) continue;
     Poly named = reduce_term(body, ext, bound, Inner::Names);
     if (seen(named)) return named;
     break;
@@ -325,7 +325,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
   }
   // L-30: c N m + d M m = (c N + d M) m where N or M is a named sum and the sum in brackets is no longer than the longer of the two: the
   // ranks' parts of a named sum meet before the product.
-  auto is_name = [&](const std::vector<Factor>& r) { return r.size() == 1 && r[0].exp.is_one() && nodes_[r[0].node].kind == Kind::Sum; };
+  auto is_name = [&](const std::vector<Factor>& r) { return r.size() == 1 && r[0].exp.is_one() && names(r[0]); };
   if (!common.f.empty() && (is_name(rx) || is_name(ry)) && !rx.empty() && !ry.empty()) {
     const Poly a = is_name(rx) ? expand_named(rx[0], ctx) : make_term(Term{1, rx}, ctx);
     const Poly b = is_name(ry) ? expand_named(ry[0], ctx) : make_term(Term{1, ry}, ctx);

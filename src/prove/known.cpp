@@ -83,27 +83,20 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
                      (node.kind == Kind::Red && (node.fn == ir::Fn::Add || node.fn == ir::Fn::Max) && !node.known.boolean);
   if (!worth) return n;
   // The node, restricted to what the context reads: its own variables run over the rows' ranges (shifted to 0).
-  Node part = node;   // a copy, as its definition is shifted below
-  Sub s;
-  s.width = static_cast<int>(node.dims.size()) + 1;
   bool smaller = false;
+  std::vector<int64_t> key{f.node};
+  key.reserve(1 + 2 * node.dims.size());
   for (size_t r = 0; r < node.dims.size(); ++r) {
     auto [lo, hi] = row_range(&f.map[r * (ctx.size() + 1)], ctx);
     if (lo <= kNegInf || hi >= kPosInf) return n;
     smaller |= node.dims[r] == kUnbounded || hi - lo + 1 < node.dims[r];
-    part.dims[r] = hi - lo + 1;
-    Row row(s.width, 0);
-    row[r] = 1;
-    row[s.width - 1] = lo;
-    s.rows.push_back(std::move(row));
+    key.push_back(lo);
+    key.push_back(hi - lo + 1);
   }
   if (!smaller) return n;
-  std::vector<int64_t> key{f.node};
-  for (size_t r = 0; r < node.dims.size(); ++r) {
-    key.push_back(s.rows[r].back());
-    key.push_back(part.dims[r]);
-  }
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
+  Node part = node;   // a copy, as its definition is shifted below
+  for (size_t r = 0; r < node.dims.size(); ++r) part.dims[r] = key[2 + 2 * r];
   const int bound = node.num_bound();
   for (size_t a = 0; a < part.args.size(); ++a) {
     for (Term& t : part.args[a]) {
@@ -111,7 +104,7 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
         const size_t own = node.dims.size() - node.result.size();   // Whole: its arguments do not know the result's own dimensions
         const size_t w = own + bound + (node.inner.empty() ? 0 : node.inner[a].size()) + 1;
         for (size_t d = 0; d < g.map.size() / w; ++d) {
-          for (size_t v = 0; v < own; ++v) g.map[d * w + w - 1] += g.map[d * w + v] * s.rows[v].back();
+          for (size_t v = 0; v < own; ++v) g.map[d * w + w - 1] += g.map[d * w + v] * key[1 + 2 * v];
         }
       }
     }

@@ -62,7 +62,7 @@ std::optional<Poly> Algebra::padded(const Poly& p, const Ext& ctx, size_t v, int
 
 // A padded reading that stays inside in this context is an ordinary one.
 std::optional<Factor> Algebra::unpadded(const Factor& f, const Ext& ctx) {
-  const Node n = nodes_[f.node];
+  const Node& n = nodes_[f.node];
   if (n.kind != Kind::Take || n.name != "padded") return std::nullopt;
   const Poly e = arg_at(n, f, 1, ctx);
   const auto [lo, hi] = range(e, ctx);
@@ -105,7 +105,7 @@ std::optional<Poly> Algebra::settle_padded(const Factor& red, const Ext& ctx) {
   auto [body, ext] = open_red(red, ctx);
   bool changed = false;
   for (const Factor& f : body.f) {
-    const Node n = nodes_[f.node];
+    const Node& n = nodes_[f.node];
     if (n.kind == Kind::Bracket) {
       const auto [lo, hi] = range(arg_at(n, f, 0, ext), ext);
       changed |= (n.lo > kNegInf && n.lo <= lo) || (n.hi < kPosInf && n.hi > hi) || n.lo > hi || n.hi <= lo;
@@ -119,7 +119,7 @@ std::optional<Poly> Algebra::settle_padded(const Factor& red, const Ext& ctx) {
   Poly summand = constant(body.coef);
   Term rest{1, {}};
   for (const Factor& f : body.f) {
-    const Node n = nodes_[f.node];
+    const Node& n = nodes_[f.node];
     if (n.kind != Kind::Bracket) {
       rest.f.push_back(f);
     } else {

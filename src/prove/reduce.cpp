@@ -185,7 +185,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
     }
   }
   // The sum of a name that stands alone is the sum of what it names.
-  if (inside.size() == 1 && inside[0].exp.is_one() && nodes_[inside[0].node].kind == Kind::Sum) {
+  if (inside.size() == 1 && inside[0].exp.is_one() && names(inside[0])) {
     Poly out;
     for (const Term& u : expand_named(inside[0], ctx)) out = add(std::move(out), reduce_term(u, ctx, bound, inner), outer);
     return mul(make_term(std::move(outside), outer), out, outer);
@@ -195,7 +195,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
   if (inside.size() > 1 && inner != Inner::Flat) {
     for (size_t i = 0; i < inside.size(); ++i) {
       const Node& n = nodes_[inside[i].node];
-      if (!inside[i].exp.is_one() || !((n.kind == Kind::Sum && inner == Inner::Names) || (n.kind == Kind::Red && n.fn == ir::Fn::Add))) continue;
+      if (!inside[i].exp.is_one() || !((names(inside[i]) && inner == Inner::Names) || (n.kind == Kind::Red && n.fn == ir::Fn::Add))) continue;
       std::vector<size_t> order;
       int mine = 0;
       for (int turn = 0; turn < 2; ++turn) {      // the others first, then what only this factor uses
@@ -377,7 +377,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
 // L-27: where a bracket of an index form makes every further summand 0, the box takes them in: a block of keys under a causal mask and
 // the whole row are one sum.
 Factor Algebra::widen(Factor red, const Ext& ctx) {
-  const Node n = nodes_[red.node];
+  const Node& n = nodes_[red.node];
   bool brackets = false;
   for (const Factor& f : n.args[0][0].f) brackets |= nodes_[f.node].kind == Kind::Bracket;
   if (!brackets) return red;

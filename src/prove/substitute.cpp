@@ -149,7 +149,10 @@ bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_def
   };
   Poly left_over;
   for (const Term& t : open) {
-    if (!t.coef.is_zero()) return false;
+    if (!t.coef.is_zero()) {
+      const bool named = std::any_of(open.begin(), open.end(), [&](const Term& o) { return std::any_of(o.f.begin(), o.f.end(), [&](const Factor& f) { return nodes_[f.node].kept && f.exp.is_one(); }); });
+      return named && equal(lengthen(a, ctx), lengthen(b, ctx), ctx, where_defined);
+    }
     if (!excused(a, b, t)) left_over.push_back(t);
   }
   if (left_over.empty()) return true;

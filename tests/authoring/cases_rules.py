@@ -531,3 +531,32 @@ variant(
     why="The file does not exist.",
     contains=["nowhere.fx.txt"],
 )
+
+
+# --- long sums: a residual stream gains summands with every layer (L-44)
+
+
+def stream(x, w, v, reduce, together=False, twice_at=None):
+    for layer in range(22):
+        h = x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1)
+        a = reduce(torch.tanh(h @ w[layer]) @ v[layer])
+        b = reduce(torch.sigmoid(h @ w[layer]) @ v[layer])
+        if layer == twice_at:
+            b = reduce(b)
+        x = x + (b + a) if together else (x + a) + b
+    return x * x
+
+
+long_sum = case(
+    "long_residual",
+    seq=lambda x, w, v: stream(x, w, v, lambda y: y),
+    dist=lambda rank, x, w, v: stream(x, w, v, all_reduce),
+    inputs={"x": Tensor((4, 3)), "w": Tensor((22, 3, 4), "Shard(2)@tp"), "v": Tensor((22, 4, 3), "Shard(1)@tp")},
+    outputs={"out": {"expect": "Replicate"}},
+    mesh={"tp": 2},
+    verdict="PROVED",
+    why="Each layer's hidden features are cut over the ranks and its sum is reduced before it joins the stream.",
+)
+variant(long_sum, "in_another_order", verdict="PROVED", dist=lambda rank, x, w, v: stream(x, w, v, all_reduce, together=True), why="A sum in another order.")
+variant(long_sum, "reduced_twice", dist=lambda rank, x, w, v: stream(x, w, v, all_reduce, twice_at=2), why="One early summand is reduced twice.")
+variant(long_sum, "reduced_twice_late", dist=lambda rank, x, w, v: stream(x, w, v, all_reduce, twice_at=20), why="One late summand is reduced twice.")

@@ -72,8 +72,9 @@ class Case:
 
 def case(name: str, **fields: Any) -> Case:
     made = Case(name=name, **fields)
-    assert name not in CASES, name
-    CASES[name] = made
+    key = f"bugs/{name}" if made.bug else name  # two folders, two sets of names
+    assert key not in CASES, key
+    CASES[key] = made
     return made
 
 
