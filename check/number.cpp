@@ -204,10 +204,14 @@ Number power(const Number& a, int64_t num, int64_t den, bool& uncertain) {
   if (std::isinf(a.v)) return num > 0 ? a : exact(0);
   const long double x = static_cast<long double>(num) / static_cast<long double>(den);
   long double v = 0;
-  if (const long double t = x * logarithm(a); far(a) || std::fabs(t) > 5000) return exponential(t, std::fabs(x) * a.e / a.v, uncertain);
-  if (den == 2 && num == 1) {
-    v = std::sqrt(a.v);
-    if (a.e == 0 && v * v == a.v && product_error(v, v, a.v) == 0) return exact(v);
+  if (den == 2 && std::abs(num) <= 8 && !far(a) && a.v > 0x1p-1000L && a.v < 0x1p1000L) {
+    const long double root = std::sqrt(a.v);
+    if (num == 1 && a.e == 0 && root * root == a.v && product_error(root, root, a.v) == 0) return exact(root);
+    v = root;
+    for (int64_t k = 1; k < std::abs(num); ++k) v *= root;
+    if (num < 0) v = 1 / v;
+  } else if (const long double t = x * logarithm(a); far(a) || std::fabs(t) > 5000) {
+    return exponential(t, std::fabs(x) * a.e / a.v, uncertain);
   } else {
     v = std::pow(a.v, x);
   }

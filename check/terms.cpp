@@ -16,7 +16,7 @@ using ir::Fn;
 
 namespace {
 
-constexpr int kDepth = 1500;
+constexpr int kDepth = 1500, kTries = 100;
 constexpr size_t kUsualRank = 16;
 
 DType type_named(const std::string& name) {
@@ -34,6 +34,8 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
   const size_t n = c_.terms.size();
   derived_.resize(n);
   positional_.assign(n, 0);
+  helped_.assign(n, 0);
+  measured_.assign(n, 0);
   kernel_.resize(n);
   open_.assign(n, 0);
   for (auto& s : seen_) s.assign(n, 0);
@@ -55,7 +57,8 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
         if (v > kNegInf && v < kPosInf && thresholds_.size() < 256) thresholds_.insert(thresholds_.end(), {v - 1, v, v + 1});
       }
     }
-    if (measured(id)) {
+    measured_[id] = measured(id);
+    if (measured_[id]) {
       // Sums (or extremes) of one body are one kernel.
       uint64_t h = mix(0x7ed + static_cast<uint64_t>(t.fn), t.dims.size());
       for (int64_t d : t.dims) h = mix(h, static_cast<uint64_t>(d));
@@ -411,10 +414,19 @@ Number Terms::measure(uint32_t id, const int64_t* index) {
 Number Terms::closed(uint32_t id, const int64_t* index) {
   const TermNode& n = c_.terms[id];
   Derived d = derived_[id];
-  if (positional_[id] && !(d.finite && d.nonneg && d.nonzero)) d = derived_at(id, index);
+  // What is known at this place, if it matters for this draw and has helped before.
+  const bool matters = d.integer || (draw_ == Draw::Wild ? !d.finite || !d.nonneg : draw_ != Draw::Positive && !measured_[id] && !(d.nonneg && d.nonzero));
+  if (positional_[id] && matters && (helped_[id] < 0 || helped_[id] < kTries)) {
+    const Derived at = derived_at(id, index);
+    if (helped_[id] >= 0) ++helped_[id];
+    if (at.finite != d.finite || at.noinf != d.noinf || at.nonneg != d.nonneg || at.nonzero != d.nonzero || at.integer != d.integer || at.lo != d.lo || at.hi != d.hi) {
+      helped_[id] = -1;
+    }
+    d = at;
+  }
   if (++spent > budget) uncertain = true;
   uint64_t h = mix(seed_, kernel_[id]);
-  if (measured(id)) {
+  if (measured_[id]) {
     // Sometimes one summand is undefined or infinite: then so are all sums that hold it.
     if (uint64_t r = mix(mix(seed_, kernel_[id]), 17); !d.finite && draw_ == Draw::Wild && read(id, index, r) && mix(r, 1) % 4 == 0) {
       bool inside = true;

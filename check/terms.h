@@ -98,7 +98,8 @@ class Terms {
   uint64_t secret_ = 0, seed_ = 0;
   Draw draw_ = Draw::Generic;
   std::vector<Derived> derived_;
-  std::vector<char> positional_;                // an index form occurs inside
+  std::vector<char> positional_, measured_;     // an index form occurs inside; a real sum or extreme
+  std::vector<int> helped_;                     // how often it did not help to look at the place; -1: it did once
   mutable std::unordered_map<uint64_t, Derived> boxes_;
   mutable int derive_depth_ = 0;
   std::vector<uint32_t> kernel_;
