@@ -59,6 +59,12 @@ uint64_t Claims::shape(NodeId v, const int64_t* i) {
   return c ? t_.shape(c->poly, x_.data(), x_.size()) : 0;
 }
 
+uint64_t Claims::number(NodeId v, const int64_t* i) const {
+  std::vector<int64_t> x;
+  const Cell* c = has(v) ? cell(v, i, x) : nullptr;
+  return c ? static_cast<uint64_t>(c - of_[v]->cells.data()) + 1 : 0;
+}
+
 void Claims::top_terms(NodeId v, std::vector<uint32_t>& out) const {
   if (!has(v)) return;   // a tuple
   for (const Cell& c : of_[v]->cells) {

@@ -28,6 +28,7 @@ class Claims {
   // The cell that holds element i and its variables there.
   const Cell* cell(ir::NodeId v, const int64_t* i, std::vector<int64_t>& x) const;
   uint64_t shape(ir::NodeId v, const int64_t* i);
+  uint64_t number(ir::NodeId v, const int64_t* i) const;        // of the cell that holds element i
   // Terms that stand in the claim's polys (each once, by kernel).
   void top_terms(ir::NodeId v, std::vector<uint32_t>& out) const;
   // The claim says: the value is the unknown whose origin is this very node.

@@ -123,39 +123,61 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
     return result;
   }
   size_t first = 0;   // a point that failed before is tried first
+  while (first < q.count && done[first]) ++first;
+  std::vector<size_t> order;
   for (int level = 0; level <= q.levels; ++level) {
     t.forget();
     bool failed = false;
     size_t decided = 0, tried = 0;
-    const size_t rounds = q.rounds ? q.rounds : std::size(kDraws) + (q.count < 12 ? 24 / std::max<size_t>(q.count, 1) : 0);
-    for (size_t round = 0; round < rounds && !failed; ++round) {
-      t.start(static_cast<uint64_t>(level) * 1000 + round, kDraws[round % std::size(kDraws)]);
-      const size_t stride = round == 0 ? 1 : std::max<size_t>(1, q.count / 16), offset = round % stride;
-      for (size_t j = 0; j <= q.count; ++j) {
-        if (j > 0 && (j - 1) % stride != offset) continue;
-        const size_t k = j == 0 ? first : j - 1;
-        if (done[k] || (j > 0 && k == first)) continue;
-        t.uncertain = false;
-        t.favour(q.hint && kDraws[round % std::size(kDraws)] == Draw::Special ? q.hint(k) : nullptr);
-        t.watch(0);
-        const Number l = q.left(k);
-        t.watch(1);
-        const Number r = q.right(k);
-        ++tried;
-        if (t.uncertain) {
-          if (t.spent > t.budget) break;
-          continue;
-        }
-        if (!agree(q.relation, l, r)) {
-          failed = true;
-          first = k;
-          result.point = k;
-          result.left = l, result.right = r;
-          break;
-        }
-        decided += !is_undefined(l) && !is_undefined(r);
+    uint64_t dearest = 0;
+    auto test = [&](size_t k) {
+      t.uncertain = false;
+      const uint64_t before = t.spent;
+      t.watch(0);
+      const Number l = q.left(k);
+      t.watch(1);
+      const Number r = q.right(k);
+      ++tried;
+      dearest = std::max(dearest, t.spent - before);
+      if (t.uncertain) return;
+      if (!agree(q.relation, l, r)) {
+        failed = true;
+        first = k;
+        result.point = k;
+        result.left = l, result.right = r;
+        return;
       }
-      if (t.spent > t.budget) break;
+      decided += !is_undefined(l) && !is_undefined(r);
+    };
+    size_t rounds = q.rounds ? q.rounds : std::size(kDraws) + (q.count < 12 ? 24 / std::max<size_t>(q.count, 1) : 0);
+    size_t stride = std::max<size_t>(1, q.count / 16);   // of the rounds after the first
+    for (size_t round = 0; round < rounds && !failed && t.spent <= t.budget; ++round) {
+      t.start(static_cast<uint64_t>(level) * 1000 + round, kDraws[round % std::size(kDraws)]);
+      const bool hints = q.hint && kDraws[round % std::size(kDraws)] == Draw::Special;
+      t.favour(hints ? q.hint(first) : nullptr);
+      test(first);
+      if (round == 0) {
+        // The rest in random order, as many as one may have; of each piece at least two.
+        order.clear();
+        for (size_t k = 0; k < q.count; ++k) {
+          if (!done[k] && k != first) order.push_back(k);
+        }
+        const uint64_t most = q.aim / std::max<uint64_t>(dearest, 1);
+        if (order.size() > most) {
+          for (size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[mix(t.spent, k) % k]);
+          std::map<uint64_t, size_t> had;
+          auto rest = std::stable_partition(order.begin(), order.end(), [&](size_t k) { return q.piece && ++had[q.piece(k)] <= 2; });
+          const size_t keep = std::max({static_cast<size_t>(rest - order.begin()), static_cast<size_t>(most), size_t{3}});
+          order.resize(std::min(order.size(), keep));
+          rounds = std::min(rounds, std::size(kDraws));
+          stride = std::max(stride, order.size() / std::max<size_t>(1, static_cast<size_t>(most) / 16));
+        }
+      }
+      const size_t step = round == 0 ? 1 : stride;
+      for (size_t j = round % step; j < order.size() && !failed && t.spent <= t.budget; j += step) {
+        t.favour(hints ? q.hint(order[j]) : nullptr);
+        test(order[j]);
+      }
     }
     result.tested += tried;
     t.favour(nullptr);

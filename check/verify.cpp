@@ -107,6 +107,20 @@ std::string Verifier::claim(NodeId v) {
   return by_elements.empty() ? "" : why.empty() ? by_elements : by_elements.starts_with("no meaning") ? why : why + "; nor element by element: " + by_elements;
 }
 
+// Which cells of the claim, and of the operands that are read at the same place, hold element i.
+uint64_t Verifier::pieces(NodeId v, const Index& i) const {
+  const ir::Node& n = p_.graph[v];
+  uint64_t h = claims.number(v, i.data());
+  NodeId from = 0;
+  Index j;
+  if (n.op == Op::Map) {
+    for (NodeId in : n.in) h = mix(h, p_.graph[in].shape.empty() ? 0 : claims.number(in, i.data()));
+  } else if (ops_.view(v, i, from, j)) {
+    h = mix(mix(h, from), claims.number(from, j.data()));
+  }
+  return h;
+}
+
 std::string Verifier::elements(NodeId v) {
   const ir::Node& n = p_.graph[v];
   if (n.op == Op::Map && uninterpreted(n.fn, p_.graph[n.in[0]].dtype, n.dtype)) return congruent(v);
@@ -140,6 +154,7 @@ std::string Verifier::elements(NodeId v) {
   q.hint = [&](size_t k) { return &where[k]; };
   q.left = [&](size_t k) { return at(v, where[k]); };
   q.right = [&](size_t k) { return claims.value(v, where[k].data()); };
+  q.piece = [&](size_t k) { return pieces(v, where[k]); };
   NodeId from = 0;
   Index j;
   if (!where.empty() && ops_.view(v, where[0], from, j)) {
@@ -211,6 +226,7 @@ std::string Verifier::goal(NodeId x, NodeId y) {
   q.left = [&](size_t k) { return claims.value(x, where[k].data()); };
   q.right = [&](size_t k) { return claims.value(y, where[k].data()); };
   q.identical = [&](size_t k) { return claims.shape(x, where[k].data()) == claims.shape(y, where[k].data()); };
+  q.piece = [&](size_t k) { return mix(claims.number(x, where[k].data()), claims.number(y, where[k].data())); };
   const Settled s = settle(terms, q, {});
   tested += s.tested;
   if (s.equal) return "";

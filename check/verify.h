@@ -57,6 +57,7 @@ class Verifier {
   bool summands(ir::NodeId v, const std::vector<int64_t>& extents, const std::vector<Index>& at, int levels);
   bool summands_in(ir::NodeId v, const std::vector<int64_t>& extents, const Located& cell, const std::vector<Index>& at, int levels);
   Number at(ir::NodeId v, const Index& i);
+  uint64_t pieces(ir::NodeId v, const Index& i) const;
   std::vector<uint32_t> difference(ir::NodeId v, const std::vector<ir::NodeId>& in) const;
   Relation relation(ir::NodeId v) const;
   std::string describe(ir::NodeId v) const;
