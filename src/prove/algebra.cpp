@@ -345,11 +345,14 @@ Poly Algebra::scale(Poly a, const Rat& c) {
     Poly guards;
     for (Term& t : a) {
       Term g{0, {}};
+      bool any = false;
       for (Factor& f : t.f) {
         const Known k = nodes_[f.node].known;
-        if (!k.finite || (f.exp.negative() && !k.nonzero)) g.f.push_back(std::move(f));
+        const bool finite = k.finite && !(f.exp.negative() && !k.nonzero) && (f.exp.is_integer() || k.nonneg);
+        any |= !finite;
+        if (!finite || nodes_[f.node].kind == Kind::Bracket) g.f.push_back(std::move(f));
       }
-      if (!g.f.empty()) guards.push_back(std::move(g));
+      if (any) guards.push_back(std::move(g));
     }
     std::sort(guards.begin(), guards.end(), [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
     return guards;
@@ -443,10 +446,13 @@ Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
       ++j;
       if (t.coef.is_zero()) {
         Term g{0, {}};
+        bool any = false;
         for (Factor& f : t.f) {
-          if (!known(Term{1, {f}}, ctx).finite) g.f.push_back(std::move(f));
+          const bool finite = known(Term{1, {f}}, ctx).finite;
+          any |= !finite;
+          if (!finite || nodes_[f.node].kind == Kind::Bracket) g.f.push_back(std::move(f));   // where a bracket does not hold, nothing is undefined
         }
-        if (!g.f.empty()) guards.push_back(std::move(g));
+        if (any) guards.push_back(std::move(g));
         continue;
       }
     } else {

@@ -36,7 +36,13 @@ struct Node {
   std::shared_ptr<const std::vector<Cell>> cells;          // Grid
   Known known;
   bool kept = false;                 // Sum: a name that is not read as what it names (L-44)
-  bool sequential = false;           // also in the sequential program, whose indices are in range wherever it is defined
+  bool hits = false;                 // the sequential program reads (or writes) all of it strictly: its indices are in range wherever it is defined
+  struct Place {
+    Ext ext;                         // of the variables
+    std::vector<int64_t> map;        // one row for each dimension, over them
+    bool operator==(const Place&) const = default;
+  };
+  std::vector<Place> met;            // or these places of it only
   bool indexed = false;              // a Take, or a function or name with one inside
   bool masked_index = false;         // likewise, a Take whose index is more than inputs and positions, or that may leave its range
   bool padded = false;               // a padded reading (padded.cpp), or a function, name or sum with one inside
@@ -86,8 +92,14 @@ class Algebra {
   Poly select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx);
   // Sum, max ... over the last `bound` variables of ctx (their ranges start at 0). Result over the others.
   Poly reduce(ir::Fn fn, const Poly& a, const Ext& ctx, int bound);
-  // The last variable of ctx_u (extent n) replaced by the integer poly e over ctx.
-  Poly take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx);
+  // x where the truth value c holds, else 0, whatever x is there.
+  Poly where(const Poly& c, const Poly& x, const Ext& ctx);
+  // The last variable of ctx_u (extent n) replaced by the integer poly e over ctx. Outside of [0, n) the value is undefined, or Wrap counts from
+  // the end. Stops: the sequential program ends where e is out of range.
+  enum class Outside : uint8_t { Undefined, Stops, Wraps, WrapsOrStops };
+  Poly take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx, Outside outside = Outside::Undefined);
+  void met(const Factor& f, const Ext& ctx);                    // the sequential program reads f strictly, for all of ctx
+  bool is_met(const Factor& f, const Ext& ctx) const;           // then the sequential program stops where f is out of range
   // The same where the caller multiplies with a bracket that keeps e in range.
   Poly reindex_trusted(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx) { return reindex(data, ctx_u, e, ctx); }
   // p, which reads variable v from 0 to n - 1, padded with zeros: now v starts at -low (L-40). nullopt: a diagonal.
@@ -165,6 +177,7 @@ class Algebra {
   Poly take_factor(const Factor& f, const Ext& ctx_u, const Poly& e, const Ext& ctx);
   Poly reindex(const Poly& p, const Ext& from, const Poly& e, const Ext& ctx);
   bool fixed_extreme(const Node& n, int depth) const;
+  bool writes_inside(const Node& n) const;
   bool finite_where(const Node& select, size_t branch) const;
 
   bool names(const Factor& f) const { return nodes_[f.node].kind == Kind::Sum && !nodes_[f.node].kept; }   // a name read as what it names

@@ -386,7 +386,7 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
       rewritten = true;
     }
   }
-  if (!rewritten && n.name != "partial") return same;
+  if (!rewritten && !n.name.starts_with("partial")) return same;
   // The data in this context: own variables of the Take substituted, the inner one kept.
   Ext wide = ctx;
   wide.push_back(n.inner[0][0]);
@@ -406,7 +406,7 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
   const bool in_range = lo >= 0 && hi < n.inner[0][0];
   if (!rewritten && !in_range) return same;
   changed = true;
-  return pow(in_range ? reindex(data, wide, e, ctx) : take(data, wide, e, ctx), f.exp, ctx);
+  return pow(in_range ? reindex(data, wide, e, ctx) : take(data, wide, e, ctx, n.name == "partial wrap" ? Outside::Wraps : Outside::Undefined), f.exp, ctx);
 }
 
 // L-19: terms that differ only in their bracket of one e are a step function of e: written with the fewest pieces.
@@ -416,6 +416,7 @@ bool Algebra::join_brackets(Poly& p, const Ext& ctx) {
     int64_t lo, hi;
   };
   for (size_t i = 0; i < p.size(); ++i) {
+    if (p[i].coef.is_zero()) continue;   // a guard says what no step function says
     for (size_t k = 0; k < p[i].f.size(); ++k) {
       const Factor& b = p[i].f[k];
       if (nodes_[b.node].kind != Kind::Bracket) continue;
@@ -476,12 +477,18 @@ bool Algebra::join_brackets(Poly& p, const Ext& ctx) {
         int64_t lo, hi;
         Rat value;
       };
-      std::vector<Step> steps;
+      std::vector<Step> steps, gone;
+      bool mixed = false;
       for (size_t c = 0; c + 1 < cuts.size(); ++c) {
         Rat v = 0;
+        bool plus = false, minus = false;
         for (const Piece& q : pieces) {
-          if (q.lo <= cuts[c] && cuts[c + 1] <= q.hi) v = v + p[q.term].coef;
+          if (q.lo > cuts[c] || cuts[c + 1] > q.hi) continue;
+          v = v + p[q.term].coef;
+          (p[q.term].coef.negative() ? minus : plus) = true;
         }
+        mixed |= plus && minus;
+        if (plus && minus && v.is_zero()) gone.push_back({cuts[c], cuts[c + 1], v});
         if (!steps.empty() && steps.back().hi == cuts[c] && steps.back().value == v) {
           steps.back().hi = cuts[c + 1];
         } else {
@@ -489,6 +496,10 @@ bool Algebra::join_brackets(Poly& p, const Ext& ctx) {
         }
       }
       std::erase_if(steps, [](const Step& s) { return s.value.is_zero(); });
+      // x - [e = k] x is undefined where x is infinite or undefined, also where the bracket holds.
+      const Known value = mixed ? known(rest, ctx) : Known{};
+      if (mixed && !value.never_inf()) continue;
+      if (value.finite) gone.clear();
       if (steps.size() == pieces.size()) {
         // Nothing gained, unless pieces overlapped or one is the whole line (then the steps are the canonical form).
         bool same = true;
@@ -510,6 +521,13 @@ bool Algebra::join_brackets(Poly& p, const Ext& ctx) {
         Poly b2 = bracket(e, s.lo, s.hi, ctx);
         if (b2.empty()) continue;
         Term t{s.value * b2[0].coef, rest.f};
+        t.f.insert(t.f.end(), b2[0].f.begin(), b2[0].f.end());
+        for (Term& one : make_term(std::move(t), ctx)) fresh.push_back(std::move(one));
+      }
+      for (const Step& s : gone) {
+        Term t{0, rest.f};
+        const Poly b2 = bracket(e, s.lo, s.hi, ctx);
+        if (b2.size() != 1) continue;
         t.f.insert(t.f.end(), b2[0].f.begin(), b2[0].f.end());
         for (Term& one : make_term(std::move(t), ctx)) fresh.push_back(std::move(one));
       }
@@ -628,7 +646,7 @@ std::pair<int64_t, int64_t> Algebra::range_by_cases(const Poly& p, const Ext& ct
   return {lo, hi};
 }
 
-Poly Algebra::take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx) {
+Poly Algebra::take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx, Outside outside) {
   const auto [lo, hi] = range_by_cases(e, ctx);
   if (lo >= 0 && hi < ctx_u.back()) return reindex(data, ctx_u, e, ctx);
   // Not known to be in range: the reading keeps its own extent (it is undefined outside), and is not merged with wider ones.
@@ -654,11 +672,20 @@ Poly Algebra::take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext&
     }
     Node n;
     n.kind = Kind::Take;
+    const bool wraps = lo < 0 && (outside == Outside::Wraps || outside == Outside::WrapsOrStops);
     n.name = "partial";
     n.inner = {{ctx_u.back()}, {}};
     n.args.push_back({Term{1, moving}});
     n.args.push_back(e);
-    Poly one = mul(make_term(std::move(fixed), ctx), {Term{1, {intern(std::move(n), ctx)}}}, ctx);
+    // A negative index is a place where it wraps, and undefined elsewhere; unless the sequential program reads it without wrapping, too.
+    Node wrapping = n;
+    Factor read = intern(std::move(n), ctx);
+    if (wraps && !is_met(read, ctx)) {
+      wrapping.name = "partial wrap";
+      read = intern(std::move(wrapping), ctx);
+    }
+    if (outside == Outside::Stops || outside == Outside::WrapsOrStops) met(read, ctx);
+    Poly one = mul(make_term(std::move(fixed), ctx), {Term{1, {std::move(read)}}}, ctx);
     out = add(std::move(out), one, ctx);
   }
   return out;

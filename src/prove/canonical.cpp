@@ -466,11 +466,10 @@ class Canonicalizer {
     }
     auto [it, fresh] = a_.table_.try_emplace(std::move(key), static_cast<Nid>(a_.nodes_.size()));
     if (fresh) {
-      spec_.sequential = !a_.structure_known;
       spec_.known = a_.compute_known(spec_);
       spec_.padded = spec_.kind == Kind::Take && spec_.name == "padded";
       spec_.indexed = spec_.kind == Kind::Take && !spec_.padded;
-      spec_.masked_index = spec_.indexed && spec_.name == "partial";
+      spec_.masked_index = spec_.indexed && spec_.name.starts_with("partial");
       for (size_t k = 1; spec_.indexed && k < spec_.args.size(); ++k) {
         for (const Term& t : spec_.args[k]) {
           for (const Factor& f : t.f) spec_.masked_index |= a_.node(f.node).kind != Kind::Base && f.node != a_.iota();

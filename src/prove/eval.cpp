@@ -326,7 +326,7 @@ Poly Evaluator::wrap(const Poly& p, DType dtype, const Ext& ctx) {
   // A value of an integer type as it is; a sum or product is none yet.
   if (p.size() == 1 && p[0].coef.is_one() && p[0].f.size() == 1 && p[0].f[0].exp.is_one()) {
     const Node& n = algebra.node(p[0].f[0].node);
-    if (n.kind != Kind::Sum && !(n.kind == Kind::Red && (n.fn == Fn::Add || n.fn == Fn::Mul)) && n.kind != Kind::Grid && !(n.kind == Kind::Take && n.name == "partial")) return p;
+    if (n.kind != Kind::Sum && !(n.kind == Kind::Red && (n.fn == Fn::Add || n.fn == Fn::Mul)) && n.kind != Kind::Grid && !(n.kind == Kind::Take && n.name.starts_with("partial"))) return p;
   }
   return algebra.apply(Fn::Convert, {p}, DType::Invalid, dtype, ctx);
 }

@@ -178,9 +178,13 @@ Value Evaluator::compute_take(const ir::Node& n) {
       const int64_t extent = joint[rank + k];
       if (fill) {
         in_range = algebra.mul(in_range, algebra.bracket(at, 0, extent, ctx), ctx);
-        p = algebra.mul(algebra.bracket(e, 0, extent, before), algebra.take(p, upto, e, before), before);
+        p = algebra.where(algebra.bracket(e, 0, extent, before), algebra.take(p, upto, e, before), before);
       } else {
-        p = algebra.take(p, upto, checked_index(e, extent, n.mode, before), before);
+        const bool sequential = !algebra.structure_known;
+        const auto outside = n.mode == ir::IndexMode::Wrap     ? (sequential ? Algebra::Outside::WrapsOrStops : Algebra::Outside::Wraps)
+                             : n.mode == ir::IndexMode::Strict && sequential ? Algebra::Outside::Stops
+                                                                             : Algebra::Outside::Undefined;
+        p = algebra.take(p, upto, checked_index(e, extent, n.mode, before), before, outside);
       }
     }
     if (fill) {
@@ -252,7 +256,16 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
       args.push_back({&values_[n.in[2 + k]], fi});
     }
     std::string name = fmt::format("scatter:{}:{}:{}:{}", n.set ? "set" : ir::name(n.fn), static_cast<int>(n.mode), fmt::join(n.a, ","), fmt::join(n.b, ","));
-    return whole(name, n.dtype, args, parallel, result, n.shape);
+    Value out = whole(name, n.dtype, args, parallel, result, n.shape);
+    if (n.mode == ir::IndexMode::Strict || n.mode == ir::IndexMode::Wrap) {
+      // Where the sequential program writes, it hits.
+      for (const Cell& c : out.cells) {
+        for (const Term& t : c.poly) {
+          for (const Factor& f : t.f) algebra.met(f, c.ext);
+        }
+      }
+    }
+    return out;
   }
   // Joint space: result dims, then the update dims that the index operands run over.
   ir::Shape joint = n.shape;
@@ -306,7 +319,7 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
       Poly position = algebra.index(row, r.ext);
       match = algebra.mul(match, algebra.compare(Fn::Eq, e, position, true, r.ext), r.ext);
     }
-    Poly p = algebra.mul(match, r.poly[1], r.ext);
+    Poly p = algebra.where(match, r.poly[1], r.ext);
     product.cells.push_back(Cell{r.ext, r.pos, std::move(p)});
     hit.cells.push_back(Cell{std::move(r.ext), std::move(r.pos), std::move(match)});
   }
@@ -507,7 +520,6 @@ Value Evaluator::compute_dynamic_update(const ir::Node& n) {
     for (int64_t e : u.shape) wide.push_back(e);
     std::vector<Row> rows;
     for (size_t d = 0; d < rank; ++d) rows.push_back(unit(wide.size() + 1, m + d));
-    Poly p = algebra.mul(inside, Algebra::constant(1), r.ext);
     Poly at = views.at(u, rows, wide);
     // Read under the bracket, where the indices are in range.
     for (size_t d = rank; d-- > 0;) {
@@ -518,8 +530,8 @@ Value Evaluator::compute_dynamic_update(const ir::Node& n) {
       at = algebra.reindex_trusted(at, wide, algebra.subst(index[d], s, before), before);
       wide.pop_back();
     }
-    Poly taken = algebra.mul(p, at, r.ext);
-    Poly rest = algebra.mul(algebra.add(Algebra::constant(1), algebra.scale(inside, -1), r.ext), r.poly[1], r.ext);
+    Poly taken = algebra.where(inside, at, r.ext);
+    Poly rest = algebra.where(algebra.add(Algebra::constant(1), algebra.scale(inside, -1), r.ext), r.poly[1], r.ext);
     out.cells.push_back(Cell{r.ext, r.pos, algebra.add(std::move(taken), rest, r.ext)});
   }
   if (out.cells.size() > 1) views.join(out);

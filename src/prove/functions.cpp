@@ -367,6 +367,23 @@ Poly Algebra::apply(Fn fn, const std::vector<Poly>& args, DType from, DType to, 
   }
 }
 
+// Are all indices of "scatter:set:mode:code:dims" in range, by what is known of them? The j-th coded dimension of the data is its j-th inner one.
+bool Algebra::writes_inside(const Node& n) const {
+  size_t at = n.name.find(':', n.name.find(':', 8) + 1) + 1, dim = 0;
+  const std::string code = n.name.substr(at, n.name.find(':', at) - at) + ',';
+  for (size_t from = 0, comma = 0; (comma = code.find(',', from)) != std::string::npos; from = comma + 1) {
+    const int64_t c = std::atoll(code.c_str() + from);
+    if (c >= 0) continue;
+    const size_t arg = static_cast<size_t>(1 - c);
+    if (arg >= n.args.size() || dim >= n.inner[0].size()) return false;
+    Ext ext(n.dims.begin(), n.dims.end() - static_cast<std::ptrdiff_t>(n.result.size()));
+    ext.insert(ext.end(), n.inner[arg].begin(), n.inner[arg].end());
+    const auto [lo, hi] = range(n.args[arg], ext);
+    if (lo < 0 || hi >= n.inner[0][dim++]) return false;
+  }
+  return dim == n.inner[0].size();   // a dimension of several digits is not looked into
+}
+
 Known Algebra::compute_known(const Node& n, int depth) const {
   Known k;
   // Ranges of the node's own variables; bound and inner ones from their boxes.
@@ -391,7 +408,7 @@ Known Algebra::compute_known(const Node& n, int depth) const {
       k = arg(0);
       // Outside the table the value is undefined; "partial" readings are not known to stay inside. Where the sequential program reads the
       // same element, it stops there, too.
-      if (n.name == "partial" && !n.sequential) k.finite = k.no_pos_inf = k.nonzero = false;
+      if (n.name.starts_with("partial") && !n.hits) k.finite = k.no_pos_inf = k.nonzero = false;
       return k;
     }
     case Kind::Whole: {
@@ -405,7 +422,7 @@ Known Algebra::compute_known(const Node& n, int depth) const {
         const Known u = arg(1);
         k.no_inf = k.never_inf() && u.never_inf();
         k.no_zero = k.never_zero() && u.never_zero();
-        k.no_pos_inf = k.finite = k.finite && u.finite && n.sequential;   // where the sequential program writes, it hits
+        k.no_pos_inf = k.finite = k.finite && u.finite && (n.hits || writes_inside(n));   // where the sequential program writes, it hits
         k.nonzero = k.finite && k.no_zero;
         k.nonneg &= u.nonneg;
         k.integer &= u.integer;
@@ -441,6 +458,7 @@ Known Algebra::compute_known(const Node& n, int depth) const {
       k.no_inf = a.no_inf && volume > 0;   // the extreme of nothing is infinite
       if (n.fn == Fn::Mul) {
         k.integer = a.integer;
+        k.no_pos_inf = a.finite;           // two -inf are +inf
         k.lo = kNegInf;
         k.hi = kPosInf;
       }

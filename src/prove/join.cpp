@@ -72,6 +72,9 @@ Poly Algebra::settle(const Term& body, const Ext& ext, int bound) {
     break;
   }
   if (count != 1) return nested;
+  for (size_t i = 0; i < body.f.size(); ++i) {
+    if (static_cast<int>(i) != inner && !known(Term{1, {body.f[i]}}, ext).never_inf()) return nested;
+  }
   auto [opened, wider] = open_red(body.f[inner], ext);
   opened.coef = opened.coef * body.coef;
   for (size_t i = 0; i < body.f.size(); ++i) {

@@ -24,6 +24,23 @@ std::pair<int64_t, int64_t> row_range(const int64_t* row, const Ext& ctx) {
   return {lo, hi};
 }
 
+// Everything between the two ends, if the row walks that without gaps.
+std::optional<std::pair<int64_t, int64_t>> walked(const int64_t* row, const Ext& ctx) {
+  std::vector<std::pair<int64_t, int64_t>> digits;   // step, extent
+  for (size_t v = 0; v < ctx.size(); ++v) {
+    if (row[v] == 0) continue;
+    if (ctx[v] == kUnbounded) return std::nullopt;
+    digits.emplace_back(std::abs(row[v]), ctx[v]);
+  }
+  std::sort(digits.begin(), digits.end());
+  int64_t span = 1;
+  for (const auto& [step, extent] : digits) {
+    if (step > span) return std::nullopt;
+    span = add_checked(span, mul_checked(step, extent - 1));
+  }
+  return row_range(row, ctx);
+}
+
 int64_t clamp_inf(__int128 v) { return v <= kNegInf ? kNegInf : v >= kPosInf ? kPosInf : static_cast<int64_t>(v); }
 
 std::pair<int64_t, int64_t> mul_range(std::pair<int64_t, int64_t> a, std::pair<int64_t, int64_t> b) {
@@ -85,7 +102,7 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
   // The node, restricted to what the context reads: its own variables run over the rows' ranges (shifted to 0).
   bool smaller = false;
   std::vector<int64_t> key{f.node};
-  key.reserve(1 + 2 * node.dims.size());
+  key.reserve(2 + 2 * node.dims.size());
   for (size_t r = 0; r < node.dims.size(); ++r) {
     auto [lo, hi] = row_range(&f.map[r * (ctx.size() + 1)], ctx);
     if (lo <= kNegInf || hi >= kPosInf) return n;
@@ -93,10 +110,13 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
     key.push_back(lo);
     key.push_back(hi - lo + 1);
   }
-  if (!smaller) return n;
+  const bool hit = !node.hits && !node.met.empty() && is_met(f, ctx);
+  if (!smaller && !hit) return n;
+  key.push_back(hit);
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
   Node part = node;   // a copy, as its definition is shifted below
   for (size_t r = 0; r < node.dims.size(); ++r) part.dims[r] = key[2 + 2 * r];
+  part.hits |= hit;
   const int bound = node.num_bound();
   for (size_t a = 0; a < part.args.size(); ++a) {
     for (Term& t : part.args[a]) {
@@ -181,6 +201,99 @@ Known Algebra::known(const Poly& p, const Ext& ctx, int depth) const {
     k.boolean = k.lo >= 0 && k.hi <= 1;
   }
   return k;
+}
+
+// Where the sequential program reads by an index strictly, the index is in range, or the program stops. It says so only for the places that it
+// reads: the node is the most general form, and other places of it may be read by ranks alone.
+void Algebra::met(const Factor& f, const Ext& ctx) {
+  const Node& node = nodes_[f.node];
+  if (structure_known || node.hits) return;
+  std::vector<char> used(ctx.size(), 0);
+  bool all = true;
+  for (size_t r = 0; r < node.dims.size() && all; ++r) {
+    const int64_t* row = &f.map[r * (ctx.size() + 1)];
+    const std::optional<std::pair<int64_t, int64_t>> range = walked(row, ctx);
+    all = range && node.dims[r] != kUnbounded && range->first <= 0 && range->second >= node.dims[r] - 1;
+    for (size_t v = 0; v < ctx.size(); ++v) {
+      if (row[v] == 0) continue;
+      all &= !used[v];
+      used[v] = 1;
+    }
+  }
+  Node changed = node;
+  if (all) {
+    changed.hits = true;
+    changed.known = compute_known(changed);
+  } else {
+    Node::Place place{ctx, f.map};
+    if (changed.met.size() >= 64 || std::find(changed.met.begin(), changed.met.end(), place) != changed.met.end()) return;
+    changed.met.push_back(std::move(place));
+    changed.positional = true;   // what is known of it depends on where it is read
+  }
+  nodes_[f.node] = std::move(changed);
+}
+
+// The place f is one of those: its rows are theirs at affine forms of ctx that stay in the variables' ranges.
+bool Algebra::is_met(const Factor& f, const Ext& ctx) const {
+  const Node& node = nodes_[f.node];
+  if (node.hits) return true;
+  const size_t w = ctx.size() + 1;
+  for (const Node::Place& p : node.met) {
+    const size_t pw = p.ext.size() + 1;
+    std::vector<std::optional<Row>> form(p.ext.size());   // of each of their variables
+    std::vector<char> open(node.dims.size(), 1);
+    bool fits = true, again = true;
+    while (fits && again) {
+      again = false;
+      for (size_t r = 0; r < node.dims.size() && fits; ++r) {
+        if (!open[r]) continue;
+        Row rest(f.map.begin() + static_cast<std::ptrdiff_t>(r * w), f.map.begin() + static_cast<std::ptrdiff_t>((r + 1) * w));
+        rest.back() -= p.map[r * pw + pw - 1];
+        size_t unknown = 0, var = 0;
+        for (size_t v = 0; v < p.ext.size(); ++v) {
+          const int64_t q = p.map[r * pw + v];
+          if (q == 0) continue;
+          if (!form[v]) {
+            ++unknown;
+            var = v;
+            continue;
+          }
+          for (size_t k = 0; k < w; ++k) rest[k] = add_checked(rest[k], -mul_checked(q, (*form[v])[k]));
+        }
+        if (unknown > 1) continue;
+        open[r] = 0;
+        again = true;
+        if (unknown == 0) {
+          for (const int64_t k : rest) fits &= k == 0;
+          continue;
+        }
+        const int64_t q = p.map[r * pw + var];
+        for (int64_t& k : rest) {
+          fits &= k % q == 0;
+          k /= q;
+        }
+        const auto [lo, hi] = row_range(rest.data(), ctx);
+        fits &= p.ext[var] != kUnbounded && lo >= 0 && hi < p.ext[var];
+        form[var] = std::move(rest);
+      }
+    }
+    // Digits of one number that no other row has: the number must be in range.
+    std::vector<char> used(p.ext.size(), 0);
+    for (size_t r = 0; r < node.dims.size() && fits; ++r) {
+      if (!open[r]) continue;
+      const int64_t* row = &p.map[r * pw];
+      for (size_t v = 0; v < p.ext.size(); ++v) {
+        if (row[v] == 0) continue;
+        fits &= !used[v] && !form[v];
+        used[v] = 1;
+      }
+      const auto theirs = walked(row, p.ext);
+      const auto [lo, hi] = row_range(&f.map[r * w], ctx);
+      fits &= theirs && lo >= theirs->first && hi <= theirs->second;
+    }
+    if (fits) return true;
+  }
+  return false;
 }
 
 }  // namespace shardproof::prove

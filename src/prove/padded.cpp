@@ -116,17 +116,17 @@ std::optional<Poly> Algebra::settle_padded(const Factor& red, const Ext& ctx) {
   }
   if (!changed) return std::nullopt;
   ++applications;
-  Poly summand = constant(body.coef);
-  Term rest{1, {}};
+  Poly inside = constant(1);
+  Term rest{body.coef, {}};
   for (const Factor& f : body.f) {
     const Node& n = nodes_[f.node];
     if (n.kind != Kind::Bracket) {
       rest.f.push_back(f);
     } else {
-      summand = mul(summand, bracket(arg_at(n, f, 0, ext), n.lo, n.hi, ext), ext);
+      inside = mul(inside, bracket(arg_at(n, f, 0, ext), n.lo, n.hi, ext), ext);
     }
   }
-  return reduce(ir::Fn::Add, mul(summand, make_term(std::move(rest), ext), ext), ext, static_cast<int>(ext.size() - ctx.size()));
+  return reduce(ir::Fn::Add, where(inside, make_term(std::move(rest), ext), ext), ext, static_cast<int>(ext.size() - ctx.size()));
 }
 
 std::optional<Cell> Views::pad_as_one(const Value& x, const std::vector<int64_t>& dims) {

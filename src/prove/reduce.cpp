@@ -158,12 +158,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
           Poly in_range = bracket(value, 0, ctx[k], inner);
           Poly picked;
           // Under the bracket the index is in range: take() sees it as a factor.
-          for (const Term& b : in_range) {
-            for (const Term& u : body) {
-              Poly one = take({u}, turned, value, inner);
-              picked = add(std::move(picked), mul({b}, one, inner), inner);
-            }
-          }
+          for (const Term& u : body) picked = add(std::move(picked), where(in_range, take({u}, turned, value, inner), inner), inner);
           Poly out;
           for (const Term& u : picked) out = add(std::move(out), reduce_term(u, inner, bound - 1), outer);
           return out;
@@ -196,6 +191,9 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
     for (size_t i = 0; i < inside.size(); ++i) {
       const Node& n = nodes_[inside[i].node];
       if (!inside[i].exp.is_one() || !((names(inside[i]) && inner == Inner::Names) || (n.kind == Kind::Red && n.fn == ir::Fn::Add))) continue;
+      bool bounded = true;   // inf (2 - 1) is inf, 2 inf - inf is undefined
+      for (size_t j = 0; j < inside.size(); ++j) bounded &= j == i || known(Term{1, {inside[j]}}, ctx).never_inf();
+      if (!bounded) continue;
       std::vector<size_t> order;
       int mine = 0;
       for (int turn = 0; turn < 2; ++turn) {      // the others first, then what only this factor uses

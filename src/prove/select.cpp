@@ -32,6 +32,10 @@ std::optional<Poly> Algebra::open_select(const Term& t, const Ext& ctx) {
       }
     }
     if (!masked) continue;
+    // The written zero times what is infinite or undefined is undefined, which the brackets would hide.
+    bool finite = true;
+    for (size_t k = 0; k < t.f.size(); ++k) finite &= k == i || nodes_[t.f[k].node].kind == Kind::Bracket || known(Term{1, {t.f[k]}}, ctx).finite;
+    if (!finite) continue;
     Term rest{t.coef, t.f};
     rest.f.erase(rest.f.begin() + static_cast<std::ptrdiff_t>(i));
     rest.f.insert(rest.f.end(), holds[0].f.begin(), holds[0].f.end());
@@ -45,6 +49,41 @@ std::optional<Poly> Algebra::open_select(const Term& t, const Ext& ctx) {
     return out;
   }
   return std::nullopt;
+}
+
+// x where c holds, else 0: what a program never looks at (an update that does not hit) is not undefined. Brackets say that by themselves; a
+// truth value that is none (an input, 1 - [e = k]) does so only before what is finite.
+Poly Algebra::where(const Poly& c, const Poly& x, const Ext& ctx) {
+  if (c.empty() || x.empty()) return {};
+  if (known(x, ctx).finite) return mul(c, x, ctx);
+  if (const auto k = as_constant(c)) return k->is_zero() ? Poly{} : scale(x, *k);
+  auto selects = [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket && f.exp.is_one(); };
+  Poly terms = c;
+  if (c.size() == 2 && c[0].f.empty() && c[0].coef.is_one() && c[1].coef == Rat(-1) && std::all_of(c[1].f.begin(), c[1].f.end(), selects)) {
+    // 1 - A B = (1 - A) + A (1 - B), and 1 - [lo <= e < hi] = [e < lo] + [hi <= e].
+    terms.clear();
+    Term before{1, {}};
+    for (const Factor& f : c[1].f) {
+      const int64_t lo = nodes_[f.node].lo, hi = nodes_[f.node].hi;
+      const Poly e = arg_at(nodes_[f.node], f, 0, ctx);
+      for (const bool low : {true, false}) {
+        if (low ? lo == kNegInf : hi == kPosInf) continue;
+        const Poly side = low ? bracket(e, kNegInf, lo, ctx) : bracket(e, hi, kPosInf, ctx);
+        if (side.empty()) continue;
+        if (side.size() != 1 || !side[0].coef.is_one() || !std::all_of(side[0].f.begin(), side[0].f.end(), selects)) return select(c, x, {}, ctx);
+        Term t = before;
+        t.f.insert(t.f.end(), side[0].f.begin(), side[0].f.end());
+        terms.push_back(std::move(t));
+      }
+      before.f.push_back(f);
+    }
+  }
+  for (const Term& t : terms) {
+    if (!t.coef.is_one() || !std::all_of(t.f.begin(), t.f.end(), selects)) return select(c, x, {}, ctx);
+  }
+  Poly out;
+  for (const Term& t : terms) out = add(std::move(out), mul(make_term(t, ctx), x, ctx), ctx);
+  return out;
 }
 
 Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx) {
