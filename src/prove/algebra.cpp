@@ -683,12 +683,16 @@ Poly Algebra::pow(const Poly& a, const Rat& e, const Ext& ctx) {
       Rat r = 1;
       const int64_t k = e.num() >= 0 ? e.num() / 2 : -((-e.num() + 1) / 2);
       for (int64_t j = 0; j < std::abs(k); ++j) r = r * (k > 0 ? *c : c->inverse());
-      int64_t inside = mul_checked(c->num(), c->den()), outside = 1;
-      for (int64_t d = 2; d * d <= inside && d < 100000; ++d) {
-        while (inside % (d * d) == 0) inside /= d * d, outside *= d;
+      // Squares leave numerator and denominator first, so that fewer products are too large.
+      int64_t inside = 1, outside = 1;
+      for (int64_t part : {c->num(), c->den()}) {
+        for (int64_t d = 2; d * d <= part && d < 100000; ++d) {
+          while (part % (d * d) == 0) part /= d * d, outside = mul_checked(outside, d);
+        }
+        const auto root = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(part))));
+        if (root > 1 && root < 3000000000 && root * root == part) outside = mul_checked(outside, root), part = 1;
+        inside = mul_checked(inside, part);
       }
-      const auto root = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(inside))));
-      if (root * root == inside) outside = mul_checked(outside, root), inside = 1;
       r = r * Rat(outside, c->den());
       Term t{r, {}};
       if (inside != 1) t.f.push_back(Factor{surd(inside), 1, {}});
@@ -724,7 +728,12 @@ Poly Algebra::pow(const Poly& a, const Rat& e, const Ext& ctx) {
   Term rest{1, {}};
   if (t.coef.positive()) {
     out = Term{1, {}};
-    Poly c = pow(constant(t.coef), e, ctx);
+    Poly c;
+    try {
+      c = pow(constant(t.coef), e, ctx);
+    } catch (const Overflow&) {
+      c.clear();   // its root is too large: it stays inside of the named rest
+    }
     if (c.size() == 1 && (e.den() == 2 || c[0].f.empty())) out = c[0]; else rest.coef = t.coef;
   } else {
     rest.coef = t.coef;

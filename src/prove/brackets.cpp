@@ -13,8 +13,15 @@ namespace shardproof::prove {
 
 namespace {
 
-// A scalar function's node over other arguments. A conversion is told by both of its types: from and to alike it would be none.
+// A scalar function's node over other arguments. A conversion is told by both of its types: from and to alike it would be none. A comparison or
+// a test for infinities that has a node is one of reals (of integers it is a bracket), though its own type is bool.
 Poly apply_again(Algebra& a, const Node& n, const std::vector<Poly>& args, const Ext& ctx) {
+  switch (n.fn) {
+    case ir::Fn::Eq: case ir::Fn::Ne: case ir::Fn::Lt: case ir::Fn::Le: case ir::Fn::Gt: case ir::Fn::Ge:
+    case ir::Fn::IsFinite: case ir::Fn::IsNan: case ir::Fn::IsInf:
+      return a.apply(n.fn, args, ir::DType::F32, ir::DType::Bool, ctx);
+    default: break;
+  }
   if (n.fn != ir::Fn::Convert) return a.apply(n.fn, args, n.dtype, n.known.boolean ? ir::DType::Bool : n.dtype, ctx);
   ir::DType from = ir::DType::Invalid;
   for (int t = 0; t <= static_cast<int>(ir::DType::Token); ++t) {

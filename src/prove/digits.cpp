@@ -121,6 +121,65 @@ Digits digits(const Cell& c, size_t dim) {
 
 bool plain(const Lin& l) { return l.k.empty() || (l.k.size() == 1 && l.k[0] == 1); }
 
+// L-46: both sides have the same highest digit and what is below never carries over it: the highest digits meet, and what is below meets by
+// itself, whatever radix it has (rows of a batch, each a token and then a grid of patches).
+static bool align_below_top(const Lin& x, const Lin& y, std::vector<Aligned>& out) {
+  struct Side {
+    size_t top = 0;
+    int64_t first = 0;            // the value of the highest digit where its variable is 0
+    Lin rest;
+    std::vector<size_t> below;    // variables of rest
+  };
+  const auto highest = [](const Lin& l) { return static_cast<size_t>(std::max_element(l.k.begin(), l.k.end()) - l.k.begin()); };
+  const int64_t T = x.k[highest(x)];
+  if (T <= 1 || y.k[highest(y)] != T) return false;
+  Side sides[2];
+  for (int i = 0; i < 2; ++i) {
+    const Lin& l = i == 0 ? x : y;
+    Side& s = sides[i];
+    s.top = highest(l);
+    s.first = floor_div(l.c, T);
+    std::vector<int64_t> k, e;
+    for (size_t j = 0; j < l.k.size(); ++j) {
+      if (j == s.top) continue;
+      if (l.k[j] >= T || l.k[j] < 0) return false;
+      s.below.push_back(j);
+      k.push_back(l.k[j]);
+      e.push_back(l.e[j]);
+    }
+    s.rest = Lin::start(std::move(k), std::move(e), l.c - s.first * T);
+    if (s.rest.top() >= T) return false;
+  }
+  const int64_t lo = std::max(sides[0].first, sides[1].first);
+  const int64_t hi = std::min(sides[0].first + x.e[sides[0].top], sides[1].first + y.e[sides[1].top]);
+  if (lo >= hi) return true;
+  std::vector<Aligned> under;
+  align(sides[0].rest, sides[1].rest, under);
+  for (const Aligned& u : under) {
+    Aligned a{{T}, {hi - lo}, add_checked(mul_checked(lo, T), u.c), {}, {}};
+    a.k.insert(a.k.end(), u.k.begin(), u.k.end());
+    a.e.insert(a.e.end(), u.e.begin(), u.e.end());
+    for (int i = 0; i < 2; ++i) {
+      const Lin& l = i == 0 ? x : y;
+      const Side& s = sides[i];
+      for (const Row& o : l.old) {
+        Row r(a.k.size() + 1, 0);
+        r.back() = o.back();
+        r[0] = o[s.top];
+        r.back() += o[s.top] * (lo - s.first);
+        for (size_t j = 0; j < s.below.size(); ++j) {
+          const Row& from = (i == 0 ? u.x : u.y)[j];
+          for (size_t v = 0; v + 1 < from.size(); ++v) r[v + 1] += o[s.below[j]] * from[v];
+          r.back() += o[s.below[j]] * from.back();
+        }
+        (i == 0 ? a.x : a.y).push_back(std::move(r));
+      }
+    }
+    out.push_back(std::move(a));
+  }
+  return true;
+}
+
 void align(const Lin& x, const Lin& y, std::vector<Aligned>& out) {
   if (plain(x)) {
     const int64_t lo = x.c, hi = x.c + (x.k.empty() ? 1 : x.e[0]);
@@ -146,6 +205,7 @@ void align(const Lin& x, const Lin& y, std::vector<Aligned>& out) {
     }
     return;
   }
+  if (align_below_top(x, y, out)) return;
   // Both have digits: cut each at the other's coefficients, then meet digit by digit.
   auto cut_at = [](const Lin& l, const std::vector<int64_t>& at) {
     std::vector<Lin> pieces{l};

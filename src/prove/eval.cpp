@@ -460,7 +460,7 @@ Value Evaluator::assemble(const ir::Shape& shape, std::vector<Cell> parts) {
         hi += c.pos[d * w + v] * (c.ext[v] - 1);
         count *= c.ext[v];
       }
-      if (count != hi - lo + 1) throw Overflow("sum over a strided region");
+      if (count != hi - lo + 1) return assemble_rows(shape, d, c, groups);
       cuts[d].push_back(lo);
       cuts[d].push_back(hi + 1);
     }
@@ -506,6 +506,37 @@ Value Evaluator::assemble(const ir::Shape& shape, std::vector<Cell> parts) {
   }
   views.join(out);
   return out;
+}
+
+// L-45: a part leaves out positions (a dilated window, blocks of a packed dimension): dimension d is read as rows of as many elements as the
+// first step that skips some, where a part is a column or whole rows, and the rows are put together again afterwards.
+Value Evaluator::assemble_rows(const ir::Shape& shape, size_t d, const Cell& irregular, const std::vector<std::vector<Cell>>& groups) {
+  const size_t w = irregular.ext.size() + 1;
+  std::vector<std::pair<int64_t, int64_t>> digits;
+  for (size_t v = 0; v + 1 < w; ++v) {
+    if (irregular.pos[d * w + v] != 0) digits.emplace_back(irregular.pos[d * w + v], irregular.ext[v]);
+  }
+  std::sort(digits.begin(), digits.end());
+  int64_t step = 1;
+  for (const auto& [k, e] : digits) {
+    if (k != step) {
+      step = k;
+      break;
+    }
+    step *= e;
+  }
+  if (step <= 1 || step >= shape[d]) throw Overflow("sum over a strided region");
+  ir::Shape whole = shape;
+  whole[d] = (shape[d] + step - 1) / step * step;   // a last row may be shorter: zeros follow it
+  ir::Shape rows = whole;
+  rows[d] = whole[d] / step;
+  rows.insert(rows.begin() + static_cast<std::ptrdiff_t>(d) + 1, step);
+  std::vector<Cell> parts;
+  for (const auto& g : groups) {
+    for (Cell& c : views.reshape(Value{whole, {g[0]}}, rows).cells) parts.push_back(std::move(c));
+  }
+  Value out = views.reshape(assemble(rows, std::move(parts)), whole);
+  return whole == shape ? out : views.slice(out, ir::Shape(shape.size(), 0), shape, ir::Shape(shape.size(), 1));
 }
 
 Value Evaluator::compute_reduce(const Value& x, Fn fn, const std::vector<int64_t>& dims, const ir::Shape& shape) {

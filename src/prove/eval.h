@@ -63,6 +63,7 @@ class Evaluator {
               const std::vector<int>& result, const ir::Shape& shape);
   Cell whole_cell(Node spec, const Ext& ctx, int parallel, const std::vector<int>& result, const ir::Shape& shape);
   Value assemble(const ir::Shape& shape, std::vector<Cell> parts);   // sums overlapping parts; what no part covers is 0
+  Value assemble_rows(const ir::Shape& shape, size_t d, const Cell& irregular, const std::vector<std::vector<Cell>>& groups);
 
   const link::Problem& problem_;
   Limits limits_;

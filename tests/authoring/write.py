@@ -8,6 +8,7 @@ import cases_bugs_forward  # noqa: F401  fills CASES
 import cases_bugs_layout  # noqa: F401
 import cases_bugs_training  # noqa: F401
 import cases_dense  # noqa: F401
+import cases_forms  # noqa: F401
 import cases_jax
 import cases_parallel  # noqa: F401
 import cases_rules  # noqa: F401
