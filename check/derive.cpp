@@ -14,6 +14,7 @@ using ir::Fn;
 namespace {
 
 using Range = std::pair<__int128, __int128>;
+constexpr size_t kBoxes = 1 << 15;
 constexpr __int128 kMost = static_cast<__int128>(kPosInf);
 
 int64_t clip(__int128 v) { return v <= -kMost ? kNegInf : v >= kMost ? kPosInf : static_cast<int64_t>(v); }
@@ -218,10 +219,11 @@ Derived Terms::derive_base(const TermNode& n) const {
 }
 
 Derived Terms::derived_in(uint32_t id, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const {
-  if (derive_depth_ > 60 || boxes_.size() > 4'000'000) return derived_[id];
+  if (derive_depth_ > 60) return derived_[id];
   uint64_t h = mix(secret_, id);
   for (size_t k = 0; k < ext.size(); ++k) h = mix(mix(h, static_cast<uint64_t>(ext[k])), static_cast<uint64_t>(low[k]));
-  if (const auto it = boxes_.find(h); it != boxes_.end()) return it->second;
+  if (boxes_.empty()) boxes_.resize(kBoxes);
+  if (const auto& known = boxes_[h % kBoxes]; known.first == h) return known.second;
   ++derive_depth_;
   Derived d = derive_node(c_.terms[id], ext, low);
   --derive_depth_;
@@ -229,7 +231,7 @@ Derived Terms::derived_in(uint32_t id, const std::vector<int64_t>& ext, const st
   d.finite |= any.finite, d.noinf |= any.noinf, d.nonneg |= any.nonneg, d.nonzero |= any.nonzero, d.integer |= any.integer;
   d.lo = std::max(d.lo, any.lo), d.hi = std::min(d.hi, any.hi);
   d.gap_low = any.gap_low, d.gap_high = any.gap_high;
-  boxes_.emplace(h, d);
+  boxes_[h % kBoxes] = {h, d};
   return d;
 }
 

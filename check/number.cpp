@@ -138,6 +138,7 @@ Number add(const Number& a, const Number& b) {
     return scaled(p.v + w, std::max(p.e, std::fabs(p.v)) + std::max(we, std::fabs(w)), p.x);
   }
   const long double s = a.v + b.v;
+  if (a.e == 0 && a.v == 0) return b;
   if (!std::isfinite(s)) return {s, 0};
   if (a.e == 0 && b.e == 0) {
     const long double t = s - a.v;
@@ -150,7 +151,11 @@ Number add(const Number& a, const Number& b) {
 Number neg(const Number& a) { return {-a.v, a.e, a.x}; }
 
 Number mul(const Number& a, const Number& b) {
-  const long double p = a.v * b.v;
+  const long double p = a.v * b.v, size = std::fabs(p);
+  if (size < 0x1p8000L && size > 0x1p-8000L && a.x == 0 && b.x == 0) {   // nearly always
+    if (a.e == 0 && b.e == 0) return {p, product_error(a.v, b.v, p) == 0 ? 0 : size};
+    return {p, size + std::fabs(a.v) * b.e + std::fabs(b.v) * a.e};
+  }
   if ((far(a) || far(b) || large(p)) && finite(a) && finite(b) && a.v != 0 && b.v != 0) {
     int ea = 0, eb = 0;
     const long double x = std::frexp(a.v, &ea), y = std::frexp(b.v, &eb);

@@ -50,46 +50,53 @@ std::vector<uint32_t> frontier(Terms& t) {
       if (!it->second.empty()) ++alike[it->second];
     }
   }
+  auto one_sided = [&](uint32_t k) { return std::binary_search(sides[0].begin(), sides[0].end(), k) != std::binary_search(sides[1].begin(), sides[1].end(), k); };
+  std::set<std::vector<uint32_t>> urgent;   // with a member that one side only reads: these first
   for (const auto& [kernel, list] : over) {
-    if (!t.can_open(kernel) || list.empty()) continue;
-    bool related = alike[list] > 1, covered = true;
-    for (uint32_t k : list) covered &= over.count(k) != 0;
-    if (related || covered) out.push_back(kernel);
+    if (!list.empty() && one_sided(kernel)) urgent.insert(list);
   }
-  if (!out.empty()) return out;
-  // One side reads something (a free input, say) that the other has inside of a term: sums that were flattened on one side only. Open those
-  // terms, latest first.
-  std::set<uint32_t> alone;
-  for (int s = 0; s < 2; ++s) {
-    for (uint32_t k : sides[s]) {
-      if (!std::binary_search(sides[1 - s].begin(), sides[1 - s].end(), k)) alone.insert(k);
+  auto relatives = [&](bool all) {
+    for (const auto& [kernel, list] : over) {
+      if (!t.can_open(kernel) || list.empty()) continue;
+      bool covered = true;
+      for (uint32_t k : list) covered &= over.count(k) != 0;
+      if ((alike[list] > 1 || covered) && (all || urgent.count(list) != 0)) out.push_back(kernel);
     }
+    return !out.empty();
+  };
+  // One side reads something (a free input, say) that the other has inside of a term: sums that were flattened on one side only. Those directly
+  // over it, else the earliest one that holds it.
+  std::set<uint32_t> alone;
+  for (const auto& [kernel, list] : over) {
+    if (one_sided(kernel)) alone.insert(kernel);
   }
+  for (const auto& [kernel, list] : over) {
+    if (!t.can_open(kernel)) continue;
+    bool direct = false;
+    for (uint32_t k : list) direct |= alone.count(k) != 0;
+    if (direct) out.push_back(kernel);
+  }
+  if (!out.empty() || relatives(false)) return out;
   if (!alone.empty()) {
-    uint32_t latest = 0;
     std::vector<uint32_t> stack, more;
     std::set<uint32_t> seen;
-    for (int s = 0; s < 2; ++s) {
-      for (uint32_t id : t.leaves[s]) {
-        if (!t.can_open(id) || id < latest) continue;
-        stack.assign(1, id);
-        seen.clear();
-        bool holds = false;
-        while (!stack.empty() && !holds && seen.size() < 500) {
-          const uint32_t k = stack.back();
-          stack.pop_back();
-          more.clear();
-          t.inside(k, more);
-          for (uint32_t m : more) {
-            holds |= alone.count(m) != 0;
-            if (seen.insert(m).second) stack.push_back(m);
-          }
+    for (const auto& [kernel, list] : over) {
+      if (!t.can_open(kernel)) continue;
+      stack.assign(1, kernel);
+      seen.clear();
+      while (!stack.empty() && seen.size() < 500) {
+        const uint32_t k = stack.back();
+        stack.pop_back();
+        more.clear();
+        t.inside(k, more);
+        for (uint32_t m : more) {
+          if (alone.count(m) != 0) return {kernel};
+          if (seen.insert(m).second) stack.push_back(m);
         }
-        if (holds) latest = id;
       }
     }
-    if (latest != 0) return {latest};
   }
+  if (relatives(true)) return out;
   // Else the latest of all: two forms of one function come together further down.
   uint32_t latest = 0;
   bool any = false;

@@ -240,11 +240,12 @@ Number Terms::poly(const Poly& p, const int64_t* x, size_t n) {
       }
     }
     if (zero) continue;
-    Number v = fraction(t.num, t.den);
+    const bool plain = t.num == 1 && t.den == 1 && !t.f.empty();
+    Number v = plain ? Number{} : fraction(t.num, t.den);
     for (const Factor& f : t.f) {
       Number b = factor(f, x, n);
       if (f.num != 1 || f.den != 1) b = power(b, f.num, f.den, uncertain);
-      v = mul(v, b);
+      v = plain && &f == t.f.data() ? b : mul(v, b);
     }
     sum = add(sum, v);
   }
@@ -414,16 +415,17 @@ Number Terms::measure(uint32_t id, const int64_t* index) {
 Number Terms::closed(uint32_t id, const int64_t* index) {
   const TermNode& n = c_.terms[id];
   Derived d = derived_[id];
-  // What is known at this place, if it matters for this draw and has helped before.
-  const bool matters = d.integer || (draw_ == Draw::Wild ? !d.finite || !d.nonneg : draw_ != Draw::Positive && !measured_[id] && !(d.nonneg && d.nonzero));
-  if (positional_[id] && matters && (helped_[id] < 0 || helped_[id] < kTries)) {
+  bool looked = !positional_[id];
+  auto look = [&] {   // what is known at this place, if that has ever helped
+    if (looked || helped_[id] >= kTries) return;
+    looked = true;
     const Derived at = derived_at(id, index);
     if (helped_[id] >= 0) ++helped_[id];
     if (at.finite != d.finite || at.noinf != d.noinf || at.nonneg != d.nonneg || at.nonzero != d.nonzero || at.integer != d.integer || at.lo != d.lo || at.hi != d.hi) {
       helped_[id] = -1;
     }
     d = at;
-  }
+  };
   if (++spent > budget) uncertain = true;
   uint64_t h = mix(seed_, kernel_[id]);
   if (measured_[id]) {
@@ -435,17 +437,22 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
         const int64_t place = reach[b] + static_cast<int64_t>(mix(r, 30 + b) % static_cast<uint64_t>(std::max<int64_t>(reach[b + 1] - reach[b], 1)));
         inside &= place >= n.box[b] && place < n.box[b + 1];
       }
-      if (inside) return mix(r, 2) % 2 || d.noinf ? undefined() : exact(!d.nonneg && mix(r, 3) % 2 ? -INFINITY : INFINITY);
+      if (inside) look();
+      if (inside && !d.finite) return mix(r, 2) % 2 || d.noinf ? undefined() : exact(!d.nonneg && mix(r, 3) % 2 ? -INFINITY : INFINITY);
     }
     return measure(id, index);
   }
   if (!read(id, index, h)) return undefined();
   if (!d.finite && draw_ == Draw::Wild && mix(h, 11) % 8 == 0) {
+    look();
     const uint64_t r = mix(h, 12) % 4;
-    if (r < 2 || d.noinf) return undefined();
-    return exact(r == 2 || d.nonneg ? INFINITY : -INFINITY);
+    if (!d.finite) {
+      if (r < 2 || d.noinf) return undefined();
+      return exact(r == 2 || d.nonneg ? INFINITY : -INFINITY);
+    }
   }
   if (d.integer) {
+    look();
     const int64_t lo = std::max(d.lo, kNegInf), hi = std::min(d.hi, kPosInf);
     if (lo >= hi) return exact(static_cast<long double>(lo));
     auto allowed = [&](int64_t v) {   // what facts exclude between an exception and a range does not occur
@@ -488,6 +495,7 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
   if (draw_ == Draw::Special && r % 4 != 0) {
     static constexpr double kSpecial[] = {0, 0, 1, -1, 2, -2, 0.5, 3};
     v = kSpecial[mix(h, 2) % 8];
+    if (v <= 0 && !(d.nonneg && d.nonzero)) look();
     if (v == 0 && d.nonzero) v = 1;
     if (d.nonneg) v = std::fabs(v);
     return exact(v);
@@ -497,7 +505,10 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
     const int e = static_cast<int>(mix(h, 3) % 17) - 8;
     v = std::ldexp(v, e);
   }
-  if (!d.nonneg && draw_ != Draw::Positive && mix(h, 4) % 2) v = -v;
+  if (!d.nonneg && draw_ != Draw::Positive && mix(h, 4) % 2) {
+    look();
+    if (!d.nonneg) v = -v;
+  }
   return {v, std::fabs(v)};
 }
 

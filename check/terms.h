@@ -100,7 +100,7 @@ class Terms {
   std::vector<Derived> derived_;
   std::vector<char> positional_, measured_;     // an index form occurs inside; a real sum or extreme
   std::vector<int> helped_;                     // how often it did not help to look at the place; -1: it did once
-  mutable std::unordered_map<uint64_t, Derived> boxes_;
+  mutable std::vector<std::pair<uint64_t, Derived>> boxes_;     // what was derived last, by hash
   mutable int derive_depth_ = 0;
   std::vector<uint32_t> kernel_;
   std::unordered_map<uint32_t, std::vector<int64_t>> reach_;   // kernel -> lo, hi of each bound variable over all its boxes
