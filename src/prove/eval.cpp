@@ -171,6 +171,7 @@ Value Evaluator::compute(ir::NodeId id) {
       case Op::Window: return views.window(values_[n.in[0]], n.a, n.b, n.c, n.shape);
       case Op::Map: return compute_map(n);
       case Op::Reduce: {
+        if ((n.fn == Fn::And || n.fn == Fn::Or) && n.dtype != DType::Bool) throw Overflow("bitwise reduction of integers");
         Value v = compute_reduce(values_[n.in[0]], n.fn, n.a, n.shape);
         if (ir::is_int(n.dtype)) {
           for (Cell& c : v.cells) c.poly = wrap(c.poly, n.dtype, c.ext);
@@ -326,7 +327,8 @@ Poly Evaluator::wrap(const Poly& p, DType dtype, const Ext& ctx) {
   // A value of an integer type as it is; a sum or product is none yet.
   if (p.size() == 1 && p[0].coef.is_one() && p[0].f.size() == 1 && p[0].f[0].exp.is_one()) {
     const Node& n = algebra.node(p[0].f[0].node);
-    if (n.kind != Kind::Sum && !(n.kind == Kind::Red && (n.fn == Fn::Add || n.fn == Fn::Mul)) && n.kind != Kind::Grid && !(n.kind == Kind::Take && n.name.starts_with("partial"))) return p;
+    const bool grows = n.kind == Kind::Fn && (n.fn == Fn::Abs || n.fn == Fn::Pow || n.fn == Fn::Div || n.fn == Fn::FloorDiv);   // of the least integer
+    if (n.kind != Kind::Sum && !grows && !(n.kind == Kind::Red && (n.fn == Fn::Add || n.fn == Fn::Mul)) && n.kind != Kind::Grid && !(n.kind == Kind::Take && n.name.starts_with("partial"))) return p;
   }
   return algebra.apply(Fn::Convert, {p}, DType::Invalid, dtype, ctx);
 }
@@ -351,18 +353,21 @@ Value Evaluator::compute_map(const ir::Node& n) {
   }
   if (n.fn == Fn::Add && n.in.size() > 2) assumptions.insert("sums may be taken in any order");
   Value out{n.shape, {}};
+  if (full.empty() && ir::num_elements(n.shape) == 0) return out;
+  const bool ints = ir::is_int(n.dtype) && (n.fn == Fn::Add || n.fn == Fn::Sub || n.fn == Fn::Mul || n.fn == Fn::Neg || n.fn == Fn::Abs || n.fn == Fn::Pow);
+  const bool quotient = ir::is_signed_int(n.dtype) && (n.fn == Fn::Div || n.fn == Fn::FloorDiv);
   if (full.empty()) {
-    if (ir::num_elements(n.shape) == 0) return out;
-    out = views.uniform(n.shape, algebra.apply(n.fn, scalars, from, n.dtype, {}));
+    Poly p = algebra.apply(n.fn, scalars, from, n.dtype, {});
+    if (ints || (quotient && algebra.range(scalars[1], {}).first < 0)) p = wrap(p, n.dtype, {});
+    out = views.uniform(n.shape, p);
     for (Cell& c : out.cells) c.poly = embed(algebra, c.poly, c.ext);
     return out;
   }
-  const bool ints = ir::is_int(n.dtype) && (n.fn == Fn::Add || n.fn == Fn::Sub || n.fn == Fn::Mul || n.fn == Fn::Neg || n.fn == Fn::Abs || n.fn == Fn::Pow);
   for (Refined& r : views.refine(full)) {
     std::vector<Poly> args;
     for (size_t i = 0; i < n.in.size(); ++i) args.push_back(where[i] < 0 ? embed(algebra, scalars[i], r.ext) : r.poly[where[i]]);
     Poly p = algebra.apply(n.fn, args, from, n.dtype, r.ext);
-    if (ints) p = wrap(p, n.dtype, r.ext);
+    if (ints || (quotient && algebra.range(args[1], r.ext).first < 0)) p = wrap(p, n.dtype, r.ext);   // the least integer by -1
     if (n.fn == Fn::Add && ir::is_float(n.dtype)) p = algebra.shorten(std::move(p), r.ext);
     out.cells.push_back(Cell{std::move(r.ext), std::move(r.pos), std::move(p)});
   }
