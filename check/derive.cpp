@@ -39,6 +39,16 @@ Range times(Range a, Range b) {
   return {std::max(*std::min_element(p, p + 4), -cap), std::min(*std::max_element(p, p + 4), cap)};
 }
 
+// Extents and lows of the variables of argument a, for a term that is read in a box.
+void variables(const TermNode& n, size_t a, const std::vector<int64_t>& own, const std::vector<int64_t>& from, std::vector<int64_t>& ext, std::vector<int64_t>& low) {
+  ext = own, low = from;
+  if (n.kind == TermKind::Whole) ext.resize(n.dims.size() - n.results), low.resize(ext.size());
+  for (size_t b = 0; b < n.box.size(); b += 2) low.push_back(n.box[b]), ext.push_back(std::max<int64_t>(n.box[b + 1] - n.box[b], 1));
+  if (!n.inner.empty()) {
+    for (int64_t e : n.inner[a]) low.push_back(0), ext.push_back(e);
+  }
+}
+
 int mantissa_bits(DType t) { return t == DType::F32 ? 24 : t == DType::BF16 ? 8 : t == DType::F16 ? 11 : 53; }
 
 void type_range(DType t, Derived& d) {
@@ -54,6 +64,49 @@ void type_range(DType t, Derived& d) {
 }
 
 }  // namespace
+
+// Claims read terms in their cells, and terms read others: so far a dimension that nothing bounds goes. Facts are derived for no more than that.
+void Terms::find_reads() {
+  const size_t n = c_.terms.size();
+  std::vector<std::vector<Range>> read(n);
+  auto note = [&](const Poly& p, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) {
+    for (const Product& t : p) {
+      for (const Factor& f : t.f) {
+        const std::vector<int64_t>& dims = c_.terms[f.node].dims;
+        std::vector<Range>& r = read[f.node];
+        const bool fresh = r.empty();
+        r.resize(dims.size());
+        for (size_t d = 0; d < dims.size(); ++d) {
+          Range x = row_range(f.map.data() + d * (ext.size() + 1), ext, low);
+          x.first = std::max(x.first, -kMost), x.second = std::min(x.second, kMost);
+          r[d] = fresh ? x : Range{std::min(r[d].first, x.first), std::max(r[d].second, x.second)};
+        }
+      }
+    }
+  };
+  for (const Claim& c : c_.claims) {
+    for (const Cell& k : c.cells) note(k.poly, k.ext, std::vector<int64_t>(k.ext.size(), 0));
+  }
+  extent_.resize(n);
+  low_.resize(n);
+  for (size_t id = n; id-- > 0;) {
+    const TermNode& t = c_.terms[id];
+    extent_[id] = t.dims;
+    low_[id].assign(t.dims.size(), 0);
+    for (size_t d = 0; d < read[id].size(); ++d) {
+      Range r = read[id][d];
+      if (t.dims[d] != kUnbounded) r = {std::max<__int128>(r.first, 0), std::min<__int128>(r.second, t.dims[d] - 1)};
+      if (r.first <= -(kMost >> 2) || r.second >= (kMost >> 2) || r.first > r.second) continue;
+      low_[id][d] = static_cast<int64_t>(r.first), extent_[id][d] = static_cast<int64_t>(r.second - r.first + 1);
+    }
+    std::vector<int64_t> ext, low;
+    for (size_t a = 0; a < t.args.size(); ++a) {
+      variables(t, a, extent_[id], low_[id], ext, low);
+      note(t.args[a], ext, low);
+    }
+    for (const Cell& k : t.cells) note(k.poly, k.ext, std::vector<int64_t>(k.ext.size(), 0));
+  }
+}
 
 Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const {
   Derived out;
@@ -219,7 +272,7 @@ Derived Terms::derive_base(const TermNode& n) const {
 }
 
 Derived Terms::derived_in(uint32_t id, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const {
-  if (derive_depth_ > 60) return derived_[id];
+  if (derive_depth_ > 200) return derived_[id];
   uint64_t h = mix(secret_, id);
   for (size_t k = 0; k < ext.size(); ++k) h = mix(mix(h, static_cast<uint64_t>(ext[k])), static_cast<uint64_t>(low[k]));
   if (boxes_.empty()) boxes_.resize(kBoxes);
@@ -257,12 +310,8 @@ Derived Terms::derive_node(const TermNode& n, const std::vector<int64_t>& own, c
 Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, const std::vector<int64_t>& from) const {
   Derived k;
   auto arg = [&](size_t a) {
-    std::vector<int64_t> ext = own, low = from;
-    if (n.kind == TermKind::Whole) ext.resize(n.dims.size() - n.results), low.resize(ext.size());
-    for (size_t b = 0; b < n.box.size(); b += 2) low.push_back(n.box[b]), ext.push_back(std::max<int64_t>(n.box[b + 1] - n.box[b], 1));
-    if (!n.inner.empty()) {
-      for (int64_t e : n.inner[a]) low.push_back(0), ext.push_back(e);
-    }
+    std::vector<int64_t> ext, low;
+    variables(n, a, own, from, ext, low);
     return derive(n.args[a], ext, low);
   };
   switch (n.kind) {

@@ -41,6 +41,7 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
   for (auto& s : seen_) s.assign(n, 0);
   constants_.resize(n);
   std::unordered_map<uint64_t, uint32_t> kernels;
+  find_reads();
   for (uint32_t id = 0; id < n; ++id) {
     const TermNode& t = c_.terms[id];
     positional_[id] = t.kind == TermKind::Iota;
@@ -49,7 +50,7 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
         for (const Factor& f : p.f) positional_[id] |= positional_[f.node];
       }
     }
-    derived_[id] = derive_node(t, t.dims, std::vector<int64_t>(t.dims.size(), 0));
+    derived_[id] = derive_node(t, extent_[id], low_[id]);
     kernel_[id] = id;
     if (t.kind == TermKind::Lit) constants_[id] = literal_term(t);
     if (t.kind == TermKind::Bracket) {
@@ -71,6 +72,7 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
         }
       }
       kernel_[id] = kernels.try_emplace(mix(h, secret_), id).first->second;
+      kernel_nonneg_.try_emplace(kernel_[id], true).first->second &= derived_[id].nonneg;
       std::vector<int64_t>& reach = reach_.try_emplace(kernel_[id], t.box).first->second;
       for (size_t b = 0; b < t.box.size(); b += 2) reach[b] = std::min(reach[b], t.box[b]), reach[b + 1] = std::max(reach[b + 1], t.box[b + 1]);
     }
@@ -375,7 +377,7 @@ Number Terms::measure(uint32_t id, const int64_t* index) {
   const TermNode& n = c_.terms[id];
   uint64_t h = mix(seed_, kernel_[id]);
   if (!read(id, index, h)) return undefined();
-  const Derived& d = derived_[kernel_[id]];
+  const bool nonneg = kernel_nonneg_.at(kernel_[id]);
   const size_t b = n.box.size() / 2;
   if (n.fn != Fn::Add) {
     // Element k has the value of its ruler mark (how often 2 divides k + shift) plus a random part below 1, summed over the variables: in any
@@ -392,7 +394,7 @@ Number Terms::measure(uint32_t id, const int64_t* index) {
       total += static_cast<long double>(std::countr_zero(best)) + unit(mix(r, best));
     }
     const long double v = n.fn == Fn::Max ? 0.125L * (total + 1) : 60 - 0.125L * total;
-    const long double moved = d.nonneg || draw_ == Draw::Positive ? v : n.fn == Fn::Max ? v - 1 : v - 59;
+    const long double moved = nonneg || draw_ == Draw::Positive ? v : n.fn == Fn::Max ? v - 1 : v - 59;
     return {moved, std::fabs(v)};
   }
   Number sum = exact(0);
@@ -401,7 +403,7 @@ Number Terms::measure(uint32_t id, const int64_t* index) {
     for (size_t k = 0; k < b; ++k) {
       auto at = [&](int64_t v) {
         const uint64_t r = mix(mix(h, static_cast<uint64_t>(part) * 64 + k), static_cast<uint64_t>(v));
-        if (!d.nonneg && draw_ != Draw::Positive) return unit(r) - 0.5L;
+        if (!nonneg && draw_ != Draw::Positive) return unit(r) - 0.5L;
         return static_cast<long double>(v) + unit(r) * 0.9375L;   // grows
       };
       const int64_t lo = n.box[2 * k], hi = n.box[2 * k + 1];

@@ -90,6 +90,7 @@ class Terms {
   Derived derived_in(uint32_t id, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
   Derived derived_at(uint32_t id, const int64_t* index) const;
   Derived derive_base(const TermNode& n) const;
+  void find_reads();
   Derived derive(const Product& t, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
   bool read(uint32_t id, const int64_t* index, uint64_t& hash) const;   // false: outside
 
@@ -103,6 +104,8 @@ class Terms {
   mutable std::vector<std::pair<uint64_t, Derived>> boxes_;     // what was derived last, by hash
   mutable int derive_depth_ = 0;
   std::vector<uint32_t> kernel_;
+  std::vector<std::vector<int64_t>> extent_, low_;   // of the box of each term's indices that anything in the certificate reads
+  std::unordered_map<uint32_t, bool> kernel_nonneg_;  // all sums of the kernel are
   std::unordered_map<uint32_t, std::vector<int64_t>> reach_;   // kernel -> lo, hi of each bound variable over all its boxes
   std::vector<uint32_t> open_;
   uint32_t open_epoch_ = 1;
