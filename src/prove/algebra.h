@@ -127,6 +127,8 @@ class Algebra {
   std::string str(const Poly& p) const;
   std::string str(const Factor& f) const;
   uint32_t sequential_kernels = 0;   // bodies of sums that the sequential program has: numbers below this
+  // Was a form of the sequential program made before the program showed that other forms belong to it (L-47)?
+  bool premature();
   void end_of_sequential();
   bool structure_known = false;      // the sequential program is done: dimensions that it never walked together stay apart
   uint64_t applications = 0;         // of rules, for statistics
@@ -164,6 +166,7 @@ class Algebra {
   // What becomes of bound variables that one factor alone uses: summed inside of it if it is a sum (L-36), also if it is the name of one, or not.
   enum class Inner : uint8_t { Sums, Names, Flat };
   Poly reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner = Inner::Sums);
+  std::optional<Poly> count_below(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, int64_t n);
   Poly settle(const Term& body, const Ext& ext, int bound);
   Factor widen(Factor red, const Ext& ctx);                     // L-27: the box grows where brackets make the summand 0
   Poly reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound);
@@ -200,6 +203,8 @@ class Algebra {
     std::vector<int64_t> free, bound;   // of free parts; of bound variables above the smallest
   };
   std::unordered_map<uint64_t, Steps> steps_;    // (node, row) -> steps in which mixed rows walk it
+  std::vector<std::pair<uint32_t, uint32_t>> kept_apart_;   // classes of equal constants that the sequential program had not walked together by then
+  bool steps_grew_ = false;                                 // a dimension that was walked in steps is walked in other steps, too
   uint32_t class_of(Nid id, size_t dim);
   uint32_t class_root(uint32_t c);
   void class_join(uint32_t a, uint32_t b);

@@ -112,7 +112,10 @@ class Canonicalizer {
     for (int v = 0; v < free_; ++v) constant &= def[v] == 0;
     for (size_t i = 0; i < vars_.size(); ++i) {
       if (vars_[i].bound || vars_[i].dimension != dimension || vars_[i].extent != extent || vars_[i].def != def) continue;
-      if ((constant || a_.structure_known) && a_.class_root(vars_[i].cls) != a_.class_root(cls)) continue;
+      if ((constant || a_.structure_known) && a_.class_root(vars_[i].cls) != a_.class_root(cls)) {
+        if (!a_.structure_known) a_.kept_apart_.emplace_back(vars_[i].cls, cls);
+        continue;
+      }
       a_.class_join(vars_[i].cls, cls);
       return static_cast<int>(i);
     }
@@ -174,10 +177,12 @@ class Canonicalizer {
       if (r.extent == kUnbounded || r.has_inner || !has_bound(r)) continue;
       const uint64_t key = (static_cast<uint64_t>(spec_.args[r.arg][r.term].f[r.factor].node) << 16) ^ static_cast<uint64_t>(r.row);
       Algebra::Steps& known = a_.steps_[key];
-      auto remember = [](std::vector<int64_t>& known, int64_t q) {
+      auto remember = [&](std::vector<int64_t>& known, int64_t q) {
         if (q <= 1) return;
         const auto at = std::lower_bound(known.begin(), known.end(), q);
-        if (at == known.end() || *at != q) known.insert(at, q);
+        if (at != known.end() && *at == q) return;
+        a_.steps_grew_ |= !known.empty();
+        known.insert(at, q);
       };
       // The bound part must fit into the step from where it starts.
       int64_t low = r.coefs[r.width - 1], high = low, least = 0;
@@ -514,6 +519,14 @@ class Canonicalizer {
   std::vector<int> bound_var_;
   std::vector<int> perm_;
 };
+
+bool Algebra::premature() {
+  bool found = steps_grew_;
+  for (const auto& [a, b] : kept_apart_) found |= class_root(a) == class_root(b);
+  kept_apart_.clear();
+  steps_grew_ = false;
+  return found;
+}
 
 void Algebra::end_of_sequential() {
   structure_known = true;

@@ -77,7 +77,13 @@ void split(Lin l, int64_t T, std::vector<Lin>& out) {
     out.push_back(std::move(l));
     return;
   }
-  if (T % l.k[s] != 0) throw Overflow("reshape of an irregular tensor");
+  if (T % l.k[s] != 0) {
+    // Pieces that were joined over the boundary (neighbours in a flat buffer): cut there, one row after the other.
+    const int64_t first = floor_div(l.c, T), last = floor_div(l.top(), T);
+    if (last - first > 16) throw Overflow("reshape of an irregular tensor");
+    for (int64_t row = first; row <= last; ++row) clip(l, mul_checked(row, T), mul_checked(row + 1, T), out);
+    return;
+  }
   int64_t rest = 0;
   for (size_t j = 0; j < l.k.size(); ++j) {
     if (j != s && l.k[j] < T) rest = add_checked(rest, mul_checked(l.k[j], l.e[j] - 1));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -32,6 +33,15 @@ Poly embed(Algebra& a, const Poly& scalar, const Ext& ctx) {
 }  // namespace
 
 Evaluator::Evaluator(const link::Problem& problem, Limits limits) : views(algebra), problem_(problem), limits_(limits) {}
+
+void Evaluator::forget() {
+  for (ir::NodeId id = 0; id < state_.size(); ++id) {
+    if (problem_.graph[id].in.empty()) continue;   // what is given stays the unknown that it is
+    state_[id] = 0;
+    values_[id] = {};
+    undecided.erase(id);
+  }
+}
 
 const Value& Evaluator::value(ir::NodeId goal) {
   const ir::Graph& g = problem_.graph;
@@ -583,7 +593,17 @@ Value Evaluator::compute_reduce(const Value& x, Fn fn, const std::vector<int64_t
   }
   if (parts.size() == 1) return Value{shape, std::move(parts)};
   if (fn == Fn::Add) return assemble(shape, std::move(parts));
-  // Extremes of pieces: all parts must cover the same positions (cells cut along reduced dimensions only), or be aligned by refinement.
+  // L-49: those of equal positions are one at once. What is left is sorted into layers, each of which covers the result once (a
+  // row of scores, and a column that stands behind them); the layers are cut at each other's borders.
+  auto extreme = [&](const std::vector<Poly>& polys, const Ext& ext) {
+    const DType t = fn == Fn::And || fn == Fn::Or ? DType::Bool : DType::F32;
+    return polys.size() == 1 ? polys[0] : algebra.apply(fn, polys, t, t, ext);
+  };
+  auto volume = [](const std::vector<Cell>& cells) {
+    int64_t sum = 0;
+    for (const Cell& c : cells) sum += std::accumulate(c.ext.begin(), c.ext.end(), int64_t{1}, std::multiplies<>());
+    return sum;
+  };
   std::vector<Cell> done;
   while (!parts.empty()) {
     Cell first = std::move(parts.back());
@@ -597,20 +617,34 @@ Value Evaluator::compute_reduce(const Value& x, Fn fn, const std::vector<int64_t
         rest.push_back(std::move(c));
       }
     }
-    if (polys.size() > 1) {
-      const DType t = fn == Fn::And || fn == Fn::Or ? DType::Bool : DType::F32;
-      first.poly = algebra.apply(fn, polys, t, t, first.ext);
-    }
+    first.poly = extreme(polys, first.ext);
     done.push_back(std::move(first));
     parts = std::move(rest);
   }
-  int64_t covered = 0;
-  for (const Cell& c : done) {
-    int64_t v = 1;
-    for (int64_t e : c.ext) v *= e;
-    covered += v;
+  const int64_t total = ir::num_elements(shape);
+  if (volume(done) != total) {
+    std::vector<Value> layers;
+    for (Cell& c : done) {
+      Value part{shape, {std::move(c)}};
+      auto fits = [&](const Value& layer) { return volume(layer.cells) < total && views.refine({&layer, &part}).empty(); };
+      const auto at = std::find_if(layers.begin(), layers.end(), fits);
+      if (at == layers.end()) {
+        layers.push_back(std::move(part));
+      } else {
+        at->cells.push_back(std::move(part.cells[0]));
+      }
+    }
+    std::vector<const Value*> refs;
+    for (const Value& layer : layers) {
+      if (volume(layer.cells) != total) throw Overflow("extreme over pieces that do not line up");
+      refs.push_back(&layer);
+    }
+    done.clear();
+    for (Refined& r : views.refine(refs)) {
+      Poly p = extreme(r.poly, r.ext);
+      done.push_back(Cell{std::move(r.ext), std::move(r.pos), std::move(p)});
+    }
   }
-  if (covered != ir::num_elements(shape)) throw Overflow("extreme over pieces that do not line up");
   Value out{shape, std::move(done)};
   views.join(out);
   return out;

@@ -25,6 +25,7 @@ class Evaluator {
  public:
   Evaluator(const link::Problem& problem, Limits limits);
   const Value& value(ir::NodeId id);             // computes what it needs
+  void forget();                                 // computes everything anew when it is asked for next
   bool done(ir::NodeId id) const { return id < state_.size() && state_[id] == 2; }
   Algebra algebra;
   Views views;

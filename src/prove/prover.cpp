@@ -61,8 +61,13 @@ Prover::Answer Prover::equal(ir::NodeId x, ir::NodeId y) {
     // The sequential program first: the forms in which it walks its dimensions are those in which the ranks' pieces are recognised.
     if (!m.started) {
       m.started = true;
-      for (const link::Output& o : m.problem.outputs) {
-        if (o.sequential != ir::kNoNode && o.checked) m.eval.value(o.sequential);
+      // Once more where what it showed last changes the forms of what it did first (L-47).
+      for (int round = 0; round < 3; ++round) {
+        if (round > 0) m.eval.forget();
+        for (const link::Output& o : m.problem.outputs) {
+          if (o.sequential != ir::kNoNode && o.checked) m.eval.value(o.sequential);
+        }
+        if (!m.eval.algebra.premature()) break;
       }
       m.eval.algebra.end_of_sequential();
     }

@@ -17,6 +17,48 @@ Poly Algebra::reduce(ir::Fn fn, const Poly& a, const Ext& ctx, int bound) {
 }
 
 // sum over the last `bound` variables (each from 0 to its extent) of one term.
+// L-48: how many k in [0, n) satisfy lo <= +-k + f < hi, k being the variable behind ctx, for an integer f such as a label.
+std::optional<Poly> Algebra::count_below(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, int64_t n) {
+  const size_t w = ctx.size() + 2, k = ctx.size();
+  int64_t q = 0;
+  Poly f;
+  for (const Term& t : e) {
+    Term u{t.coef, {}};
+    for (const Factor& g : t.f) {
+      Factor without{g.node, g.exp, {}};
+      for (size_t at = 0; at < g.map.size(); ++at) {
+        if (at % w != k) {
+          without.map.push_back(g.map[at]);
+        } else if (g.map[at] != 0) {
+          if (t.f.size() != 1 || g.node != iota() || !g.exp.is_one() || !t.coef.is_integer()) return std::nullopt;
+          q = add_checked(q, mul_checked(t.coef.num(), g.map[at]));
+        }
+      }
+      u.f.push_back(std::move(without));
+    }
+    if (u.f.size() == 1 && u.f[0].node == iota() && u.f[0].exp.is_one()) {
+      f = add(std::move(f), scale(index(u.f[0].map, ctx), t.coef), ctx);
+    } else {
+      f = add(std::move(f), make_term(std::move(u), ctx), ctx);
+    }
+  }
+  const Known known_f = known(f, ctx);
+  if ((q != 1 && q != -1) || !known_f.integer || !known_f.finite) return std::nullopt;
+  const auto [least, most] = range(f, ctx);
+  if (least <= kNegInf || most >= kPosInf) return std::nullopt;
+  // #{k: q k + f < b} is b - f, or n - 1 - (f - b); both ends must lie in the range of k wherever f is.
+  auto below = [&](int64_t b) -> std::optional<Poly> {
+    if (b == kNegInf) return Poly{};
+    if (b == kPosInf) return constant(Rat(n));
+    const int64_t c = q > 0 ? b : n + b - 1;
+    if (add_checked(c, -most) < 0 || add_checked(c, -least) > n) return std::nullopt;
+    return add(constant(Rat(c)), scale(f, -1), ctx);
+  };
+  const auto from = below(lo), to = below(hi);
+  if (!from || !to) return std::nullopt;
+  return add(*to, scale(*from, -1), ctx);
+}
+
 Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner) {
   const size_t free = ctx.size() - bound, width = ctx.size() + 1;
   const Ext outer(ctx.begin(), ctx.begin() + static_cast<std::ptrdiff_t>(free));
@@ -349,6 +391,10 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
             continue;
           }
         }
+      } else if (const auto number = count_below(e, lo, hi, outer, n)) {
+        ++applications;
+        result = mul(result, scale(*number, body.coef), outer);
+        continue;
       }
     }
     if (count != static_cast<int>(vars.size())) {

@@ -4,7 +4,9 @@ many parts, comparisons that are read by an index, positions whose range alone k
 
 import torch
 
-from golden import Tensor, all_reduce, case, variant
+from golden import Tensor, all_gather, all_reduce, all_to_all, case, variant
+
+F = torch.nn.functional
 
 OUT = {"out": {"expect": "Replicate"}}
 
@@ -112,3 +114,95 @@ bias = case(
     why="Distances of three positions are below three, so nothing is undefined and the ranks' counts add up.",
 )
 variant(bias, "turned", dist=lambda rank, x, table: all_reduce(relative(x, table, turn=True)), why="The distances have the other sign.")
+
+
+# --- tables read one by one: only the products behind them show that table t goes with column t
+def pooled(tables, columns):
+    rows = torch.stack([F.embedding(c, t).sum(1) for c, t in zip(columns, tables, strict=True)], 1)
+    return rows @ rows.transpose(1, 2)
+
+
+def exchanged(rank, table, index, column=None):
+    full = all_gather(index, 2)
+    mine = F.embedding(full[:, rank if column is None else column], table[0]).sum(1)
+    rows = all_to_all(mine, [2, 2], [2, 2]).view(2, 2, 4).transpose(0, 1)
+    return rows @ rows.transpose(1, 2)
+
+
+tables = case(
+    "embedding_tables_apart",
+    seq=lambda table, index: pooled(table.unbind(0), index.unbind(1)),
+    dist=exchanged,
+    inputs={"table": Tensor((2, 5, 4), "Shard(0)@dp"), "index": Tensor((4, 2, 3), "Shard(0)@dp", dtype=torch.int64, high=5)},
+    outputs={"out": {"expect": "Shard(0)@dp"}},
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="Each rank pools its table over all rows and sends the rows home.",
+    manifest={"facts": ["index in [0, 5)"]},
+)
+variant(tables, "first_column", dist=lambda rank, table, index: exchanged(rank, table, index, column=0), why="Both tables are read by the first column.")
+
+
+# --- one flat buffer of several parameters, in which the end of one rank's part continues at the start of the next
+def buffered(rank, w, v, start=11):
+    rows = all_gather(torch.cat([w.flatten(), v, w.flatten()]), 2).view(2, 17)
+    return rows[:, :6].reshape(4, 3) + rows[:, start : start + 6].reshape(4, 3), rows[:, 6:11].reshape(10)
+
+
+flat = case(
+    "flat_buffer_of_parameters",
+    seq=lambda w, v: (2 * w, v + 0),
+    dist=buffered,
+    inputs={"w": Tensor((4, 3), "Shard(0)@dp"), "v": Tensor((10,), "Shard(0)@dp")},
+    outputs={"out": {"expect": "Replicate"}, "rest": {"expect": "Replicate"}},
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="w stands twice in the buffer, as a tied weight does.",
+)
+variant(
+    flat,
+    "one_early",
+    dist=lambda rank, w, v: buffered(rank, w, v, start=10),
+    statuses={"rest": "PROVED"},
+    why="The second copy is read from one element before it.",
+)
+
+
+# --- a column behind the scores, which takes part in the maximum
+def with_sink(q, k, sink, turn=False):
+    scores = q @ k.transpose(1, 2)
+    column = (sink.flip(0) if turn else sink)[None, :, None].expand(scores.shape[0], -1, scores.shape[1]).transpose(1, 2)
+    both = torch.cat([scores, column[:, :, :1]], -1)
+    return torch.exp(both - both.amax(-1, keepdim=True))[..., :-1]
+
+
+sink = case(
+    "attention_sink",
+    seq=lambda q, k, sink: with_sink(q, k, sink),
+    dist=lambda rank, q, k, sink: with_sink(q, k, sink),
+    inputs={"q": Tensor((4, 3, 2), "Shard(0)@dp"), "k": Tensor((4, 3, 2), "Shard(0)@dp"), "sink": Tensor((3,))},
+    outputs={"out": {"expect": "Shard(0)@dp"}},
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="The maximum is that of the scores of a row and of the sink.",
+)
+variant(sink, "turned", dist=lambda rank, q, k, sink: with_sink(q, k, sink, turn=True), why="The sinks are in another order.")
+
+# --- counting the classes behind a label
+count = case(
+    "classes_behind_a_label",
+    seq=lambda x, label: x * (torch.arange(12) > label[:, None]).to(torch.float32).sum(1),
+    dist=lambda rank, x, label: x * (11 - label).to(torch.float32),
+    inputs={"x": Tensor((4,), "Shard(0)@dp"), "label": Tensor((4,), "Shard(0)@dp", dtype=torch.int64, high=12)},
+    outputs={"out": {"expect": "Shard(0)@dp"}},
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="Of twelve classes 11 - label are behind the label.",
+    manifest={"facts": ["label in [0, 12)"]},
+)
+variant(
+    count,
+    "with_the_label",
+    dist=lambda rank, x, label: x * (12 - label).to(torch.float32),
+    why="The label's own class counts, too.",
+)
