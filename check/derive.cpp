@@ -49,6 +49,27 @@ void variables(const TermNode& n, size_t a, const std::vector<int64_t>& own, con
   }
 }
 
+// outer (rows over `dims` indices) after inner (those indices, rows over w - 1 variables). False: too large.
+bool compose(const std::vector<int64_t>& outer, size_t dims, const std::vector<int64_t>& inner, size_t w, std::vector<int64_t>& out) {
+  const size_t rows = outer.size() / (dims + 1);
+  out.assign(rows * w, 0);
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t k = 0; k < w; ++k) {
+      __int128 v = k + 1 == w ? outer[r * (dims + 1) + dims] : 0;
+      for (size_t d = 0; d < dims; ++d) v += static_cast<__int128>(outer[r * (dims + 1) + d]) * inner[d * w + k];
+      if (v > kMost || v < -kMost) return false;
+      out[r * w + k] = static_cast<int64_t>(v);
+    }
+  }
+  return true;
+}
+
+// The poly is one read of one term.
+const Factor* only_read(const Poly& p) {
+  if (p.size() != 1 || p[0].num != 1 || p[0].den != 1 || p[0].f.size() != 1 || p[0].f[0].num != 1 || p[0].f[0].den != 1) return nullptr;
+  return &p[0].f[0];
+}
+
 int mantissa_bits(DType t) { return t == DType::F32 ? 24 : t == DType::BF16 ? 8 : t == DType::F16 ? 11 : 53; }
 
 void type_range(DType t, Derived& d) {
@@ -108,6 +129,20 @@ void Terms::find_reads() {
   }
 }
 
+// Where the product is not 0, brackets in it bound this read: `rows` over its w - 1 variables.
+bool Terms::bracketed(const Product& t, uint32_t node, const std::vector<int64_t>& rows, size_t w, int64_t& lo, int64_t& hi) const {
+  bool found = false;
+  std::vector<int64_t> own;
+  for (const Factor& b : t.f) {
+    const TermNode& n = c_.terms[b.node];
+    const Factor* x = n.kind == TermKind::Bracket && b.num > 0 ? only_read(n.args[0]) : nullptr;
+    if (!x || x->node != node || !compose(x->map, n.dims.size(), b.map, w, own) || own != rows) continue;
+    lo = std::max(lo, n.lo), hi = std::min(hi, n.hi >= kPosInf ? kPosInf : n.hi - 1);
+    found = true;
+  }
+  return found;
+}
+
 Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const {
   Derived out;
   out.finite = out.noinf = true;
@@ -128,7 +163,21 @@ Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const s
         fits = r.first > -(kMost >> 2) && r.second < (kMost >> 2);
         from[k] = clip(r.first), own[k] = clip(r.second - r.first + 1);
       }
+      const bool pretending = pretend_;   // only of what is read directly
+      pretend_ = false;
       if (fits) d = derived_in(f.node, own, from);
+      pretend_ = pretending;
+    }
+    if (!d.finite && !guards_[f.node].empty()) {
+      bool held = true;   // by brackets of this product: where they are 0, so is it
+      for (const Guard& g : guards_[f.node]) {
+        const Factor* x = only_read(*g.index);
+        std::vector<int64_t> place, rows;
+        held = held && x && compose(g.rows, n.dims.size(), f.map, w, place) && compose(x->map, g.variables, place, w, rows);
+        int64_t lo = x ? derived_[x->node].lo : 0, hi = x ? derived_[x->node].hi : 0;
+        held = held && derived_[x->node].integer && bracketed(t, x->node, rows, w, lo, hi) && lo >= 0 && hi < g.extent;
+      }
+      if (pretend_ || held) d.finite = d.noinf = true;
     }
     if (n.kind == TermKind::Bracket && f.num > 0 && d.finite && d.hi == 0) {   // a product with a bracket that is 0
       out = Derived{};
@@ -157,7 +206,9 @@ Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const s
     out.nonzero &= d.nonzero;
     out.integer &= d.integer && whole && f.num > 0;
     if (out.integer) {
-      Range r{d.lo, d.hi};
+      int64_t lo = d.lo, hi = d.hi;
+      if (n.kind == TermKind::Base && t.f.size() > 1) bracketed(t, f.node, f.map, w, lo, hi);
+      Range r{std::min(lo, hi), hi};
       if (even && f.num == 2) {
         const __int128 m = std::max(r.first < 0 ? -r.first : r.first, r.second < 0 ? -r.second : r.second);
         const __int128 l = r.first <= 0 && r.second >= 0 ? 0 : std::min(r.first < 0 ? -r.first : r.first, r.second < 0 ? -r.second : r.second);
@@ -200,6 +251,92 @@ Derived Terms::derive(const Poly& p, const std::vector<int64_t>& ext, const std:
     out.nonzero |= out.lo > 0 || out.hi < 0;
   }
   return out;
+}
+
+// A term that is undefined only where an index leaves its range (a label that stands for "none"): which indices, where.
+void Terms::find_guards(uint32_t id) {
+  const TermNode& t = c_.terms[id];
+  if (derived_[id].finite || (t.kind != TermKind::Take && t.kind != TermKind::Sum && t.kind != TermKind::Red && t.kind != TermKind::Fn)) return;
+  pretend_ = true;
+  const bool finite = derive_node(t, extent_[id], low_[id]).finite;
+  pretend_ = false;
+  if (!finite) return;
+  std::vector<Guard> out;
+  const size_t own = t.dims.size();
+  std::vector<int64_t> ext, low;
+  for (size_t a = 0; a < t.args.size(); ++a) {
+    variables(t, a, extent_[id], low_[id], ext, low);
+    if (t.kind == TermKind::Take && a > 0) {
+      const Derived i = derive(t.args[a], ext, low);
+      if (i.lo < 0 || i.hi >= t.inner[0][a - 1]) {
+        Guard g{&t.args[a], std::vector<int64_t>(own * (own + 1), 0), own, t.inner[0][a - 1]};
+        for (const Product& p : t.args[a]) {   // the variables that it reads
+          for (const Factor& f : p.f) {
+            for (size_t k = 0; k < f.map.size(); ++k) {
+              if (const size_t d = k % (own + 1); d < own && f.map[k] != 0) g.rows[d * (own + 1) + d] = 1;
+            }
+          }
+        }
+        out.push_back(std::move(g));
+      }
+    }
+    const size_t w = ext.size() + 1;
+    for (const Product& p : t.args[a]) {
+      for (const Factor& f : p.f) {
+        for (const Guard& g : guards_[f.node]) {
+          std::vector<int64_t> rows;
+          if (!compose(g.rows, c_.terms[f.node].dims.size(), f.map, w, rows)) return;
+          Guard moved{g.index, {}, g.variables, g.extent};
+          for (size_t r = 0; r < g.variables; ++r) {
+            for (size_t k = own; k + 1 < w; ++k) {
+              if (rows[r * w + k] != 0) return;   // it hangs on a bound variable
+            }
+            moved.rows.insert(moved.rows.end(), rows.begin() + static_cast<std::ptrdiff_t>(r * w), rows.begin() + static_cast<std::ptrdiff_t>(r * w + own));
+            moved.rows.push_back(rows[r * w + w - 1]);
+          }
+          bool known = false;
+          for (const Guard& o : out) known |= o.index == moved.index && o.rows == moved.rows;
+          if (!known) out.push_back(std::move(moved));
+          if (out.size() > 8) return;
+        }
+      }
+    }
+  }
+  guards_[id] = std::move(out);
+}
+
+// The sum of [x in range] over all elements of an input of which the manifest says that one of them is not the exception.
+bool Terms::counts_any(const TermNode& n) const {
+  if (n.args[0].size() != 1 || n.args[0][0].num <= 0 || n.args[0][0].f.size() != 1) return false;
+  const Factor& f = n.args[0][0].f[0];
+  const TermNode& b = c_.terms[f.node];
+  if (b.kind != TermKind::Bracket || f.num != 1 || f.den != 1 || b.args[0].size() != 1 || b.args[0][0].f.size() != 1) return false;
+  const Product& p = b.args[0][0];
+  const Factor& g = p.f[0];
+  const TermNode& base = c_.terms[g.node];
+  const Derived& d = derived_[g.node];
+  if (p.num != 1 || p.den != 1 || g.num != 1 || g.den != 1 || base.kind != TermKind::Base || d.gap_low != d.lo || d.gap_high <= d.gap_low) return false;
+  if (b.lo > d.gap_high || b.hi <= d.hi || b.lo <= d.gap_low) return false;
+  bool stated = false;
+  for (const link::Fact& fact : problem_.facts) {
+    stated |= fact.input == base.origin && fact.fact.kind == manifest::Fact::Kind::AnyNotEqual && fact.fact.value == static_cast<double>(d.gap_low);
+  }
+  const size_t own = n.dims.size(), w = own + n.box.size() / 2 + 1;
+  std::vector<char> used(w, 0);
+  std::vector<int64_t> rows;
+  if (!compose(g.map, b.dims.size(), f.map, w, rows)) return false;
+  for (size_t r = 0; r < base.dims.size() && stated; ++r) {
+    size_t walks = 0;
+    for (size_t k = 0; k < w; ++k) {
+      const int64_t v = rows[r * w + k];
+      if (v == 0) continue;
+      const size_t box = 2 * (k - own);
+      if (k < own || k + 1 == w || v != 1 || used[k] || n.box[box] != 0 || n.box[box + 1] != base.dims[r]) return false;
+      used[k] = 1, ++walks;
+    }
+    stated &= walks == 1 || base.dims[r] == 1;
+  }
+  return stated;
 }
 
 Derived Terms::derive_base(const TermNode& n) const {
@@ -273,7 +410,7 @@ Derived Terms::derive_base(const TermNode& n) const {
 
 Derived Terms::derived_in(uint32_t id, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const {
   if (derive_depth_ > 200) return derived_[id];
-  uint64_t h = mix(secret_, id);
+  uint64_t h = mix(secret_, id * 2 + pretend_);
   for (size_t k = 0; k < ext.size(); ++k) h = mix(mix(h, static_cast<uint64_t>(ext[k])), static_cast<uint64_t>(low[k]));
   if (boxes_.empty()) boxes_.resize(kBoxes);
   if (const auto& known = boxes_[h % kBoxes]; known.first == h) return known.second;
@@ -345,7 +482,7 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
       k = arg(0);
       for (size_t a = 1; a < n.args.size(); ++a) {
         const Derived i = arg(a);
-        k.finite &= i.finite && i.integer && i.lo >= 0 && i.hi < n.inner[0][a - 1];
+        k.finite &= i.finite && i.integer && (pretend_ || (i.lo >= 0 && i.hi < n.inner[0][a - 1]));
       }
       return k;
     }
@@ -384,6 +521,7 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
             k.nonzero = one.nonneg && one.nonzero;
           }
         }
+        if (!k.nonzero && a.nonneg) k.nonzero = counts_any(n);
         k.lo = a.lo <= kNegInf ? kNegInf : clip(times({a.lo, a.lo}, {volume, volume}).first);
         k.hi = a.hi >= kPosInf ? kPosInf : clip(times({a.hi, a.hi}, {volume, volume}).first);
         if (volume == 0) k.lo = std::min<int64_t>(k.lo, 0), k.hi = std::max<int64_t>(k.hi, 0);

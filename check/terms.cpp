@@ -33,6 +33,7 @@ long double unit(uint64_t h) { return static_cast<long double>(h >> 11) * 0x1p-5
 Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint64_t seed) : c_(certificate), problem_(problem), secret_(mix(seed)) {
   const size_t n = c_.terms.size();
   derived_.resize(n);
+  guards_.resize(n);
   positional_.assign(n, 0);
   helped_.assign(n, 0);
   measured_.assign(n, 0);
@@ -51,6 +52,7 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
       }
     }
     derived_[id] = derive_node(t, extent_[id], low_[id]);
+    find_guards(id);
     kernel_[id] = id;
     if (t.kind == TermKind::Lit) constants_[id] = literal_term(t);
     if (t.kind == TermKind::Bracket) {
@@ -153,6 +155,16 @@ std::vector<uint32_t> Terms::align(const std::vector<uint32_t>& left, const std:
     }
     if (alone == 0) break;
     if (alone == 3) {
+      // What one side only reads may stand inside of a sum that both have: then the sum is opened, not it.
+      for (auto it = sides.upper_bound(latest); it != sides.end(); ++it) {
+        if (it->second != 3 || !measured_[it->first]) continue;
+        more.clear();
+        inside(it->first, more);
+        if (std::find(more.begin(), more.end(), latest) != more.end()) {
+          latest = it->first;
+          break;
+        }
+      }
       open_one(latest);
       continue;
     }
@@ -221,7 +233,11 @@ Number Terms::factor(const Factor& f, const int64_t* x, size_t n) {
     uncertain |= before;
     return v;
   }
-  if (seen_[side_][kernel] != seen_epoch_) {
+  if (quiet_ && t.kind == TermKind::Bracket) {
+    uint64_t h = 0;
+    return read(f.node, index, h) ? define(f.node, index) : undefined();
+  }
+  if (!quiet_ && seen_[side_][kernel] != seen_epoch_) {
     seen_[side_][kernel] = seen_epoch_;
     leaves[side_].push_back(f.node);
   }
@@ -414,6 +430,25 @@ Number Terms::measure(uint32_t id, const int64_t* index) {
   return sum;
 }
 
+bool Terms::guarded(uint32_t id, const int64_t* index) {
+  if (guards_[id].empty()) return false;
+  const bool was_quiet = quiet_, was_uncertain = uncertain;
+  quiet_ = true;
+  bool holds = true;
+  const size_t own = c_.terms[id].dims.size();
+  for (const Guard& g : guards_[id]) {
+    std::vector<int64_t> x(g.variables);
+    for (size_t r = 0; r < g.variables; ++r) {
+      x[r] = g.rows[r * (own + 1) + own];
+      for (size_t d = 0; d < own; ++d) x[r] += g.rows[r * (own + 1) + d] * index[d];
+    }
+    const Number v = poly(*g.index, x.data(), x.size());
+    holds = holds && v.e == 0 && v.v >= 0 && v.v < static_cast<long double>(g.extent);
+  }
+  quiet_ = was_quiet, uncertain = was_uncertain;
+  return holds;
+}
+
 Number Terms::closed(uint32_t id, const int64_t* index) {
   const TermNode& n = c_.terms[id];
   Derived d = derived_[id];
@@ -440,7 +475,7 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
         inside &= place >= n.box[b] && place < n.box[b + 1];
       }
       if (inside) look();
-      if (inside && !d.finite) return mix(r, 2) % 2 || d.noinf ? undefined() : exact(!d.nonneg && mix(r, 3) % 2 ? -INFINITY : INFINITY);
+      if (inside && !d.finite && !guarded(id, index)) return mix(r, 2) % 2 || d.noinf ? undefined() : exact(!d.nonneg && mix(r, 3) % 2 ? -INFINITY : INFINITY);
     }
     return measure(id, index);
   }
@@ -448,7 +483,7 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
   if (!d.finite && draw_ == Draw::Wild && mix(h, 11) % 8 == 0) {
     look();
     const uint64_t r = mix(h, 12) % 4;
-    if (!d.finite) {
+    if (!d.finite && !guarded(id, index)) {
       if (r < 2 || d.noinf) return undefined();
       return exact(r == 2 || d.nonneg ? INFINITY : -INFINITY);
     }

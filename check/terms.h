@@ -91,6 +91,10 @@ class Terms {
   Derived derived_at(uint32_t id, const int64_t* index) const;
   Derived derive_base(const TermNode& n) const;
   void find_reads();
+  void find_guards(uint32_t id);
+  bool guarded(uint32_t id, const int64_t* index);              // its guards hold there: it is finite
+  bool counts_any(const TermNode& n) const;
+  bool bracketed(const Product& t, uint32_t node, const std::vector<int64_t>& rows, size_t w, int64_t& lo, int64_t& hi) const;
   Derived derive(const Product& t, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
   bool read(uint32_t id, const int64_t* index, uint64_t& hash) const;   // false: outside
 
@@ -98,7 +102,17 @@ class Terms {
   const link::Problem& problem_;
   uint64_t secret_ = 0, seed_ = 0;
   Draw draw_ = Draw::Generic;
+  // An index expression, where it is read (rows over the term's own indices), and the range in which it must lie.
+  struct Guard {
+    const Poly* index;
+    std::vector<int64_t> rows;
+    size_t variables;
+    int64_t extent;
+  };
   std::vector<Derived> derived_;
+  std::vector<std::vector<Guard>> guards_;      // of terms that are finite where these hold
+  mutable bool pretend_ = false;                // derive as if guards held
+  bool quiet_ = false;                          // reads are not watched
   std::vector<char> positional_, measured_;     // an index form occurs inside; a real sum or extreme
   std::vector<int> helped_;                     // how often it did not help to look at the place; -1: it did once
   mutable std::vector<std::pair<uint64_t, Derived>> boxes_;     // what was derived last, by hash
