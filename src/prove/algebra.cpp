@@ -566,6 +566,44 @@ Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
   // A square stays one: its sign is known.
   bool square = a.size() == b.size();
   for (size_t i = 0; square && i < a.size(); ++i) square = a[i].coef == b[i].coef && same_monomial(a[i], b[i]);
+  // Not where one bracket stands before all terms of a sum that meets another factor (L-52): [c] (x + y) f is [c] f (x + y), as it is where c holds.
+  auto common_brackets = [&](const Poly& p) {
+    std::vector<Factor> out;
+    for (const Factor& f : p[0].f) {
+      if (nodes_[f.node].kind != Kind::Bracket) continue;
+      if (std::all_of(p.begin(), p.end(), [&](const Term& t) { return std::find(t.f.begin(), t.f.end(), f) != t.f.end(); })) out.push_back(f);
+    }
+    return out;
+  };
+  auto without = [&](const Poly& p, const std::vector<Factor>& brackets) {
+    Poly out;
+    for (const Term& t : p) {
+      Term u{t.coef, {}};
+      for (const Factor& f : t.f) {
+        if (std::find(brackets.begin(), brackets.end(), f) == brackets.end()) u.f.push_back(f);
+      }
+      out.push_back(std::move(u));
+    }
+    std::sort(out.begin(), out.end(), [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
+    return out;
+  };
+  auto multiplies = [&](const Poly& p) {   // more than brackets and divisors
+    return p.size() > 1 || std::any_of(p[0].f.begin(), p[0].f.end(), [&](const Factor& f) { return nodes_[f.node].kind != Kind::Bracket && !f.exp.negative(); });
+  };
+  if (!square && !a.empty() && !b.empty() && (bracketed(a) || bracketed(b))) {
+    std::vector<Factor> brackets = common_brackets(a), more = common_brackets(b);
+    const Poly x = without(a, brackets), y = without(b, more);
+    if (!bracketed(x) && !bracketed(y) && multiplies(x) && multiplies(y)) {
+      Term t = as_term(x, ctx);
+      const Term u = as_term(y, ctx);
+      const Rat c = t.coef;
+      multiply_coefs(*this, c, u.coef, t);
+      for (const std::vector<Factor>* fs : {&u.f, static_cast<const std::vector<Factor>*>(&brackets), static_cast<const std::vector<Factor>*>(&more)}) {
+        t.f.insert(t.f.end(), fs->begin(), fs->end());
+      }
+      return make_term(std::move(t), ctx);
+    }
+  }
   if (cells <= 16 && !square && (bracketed(a) || bracketed(b))) {
     Poly out;
     for (const Term& x : a) {
@@ -662,6 +700,14 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators, bo
   n.kept = kept;
   n.args.push_back(scale(q, c.inverse()));
   Term t{c, {intern(std::move(n), ctx)}};
+  if (structure_known && !kept && !sequential(t.f[0].node)) {
+    if (const auto grouped = group_names(q, ctx)) {
+      Term g = as_term(*grouped, ctx, clear_denominators);
+      g.f.insert(g.f.end(), content.begin(), content.end());
+      if (!combine_factors(g, ctx)) g.coef = 0;
+      return g;
+    }
+  }
   t.f.insert(t.f.end(), content.begin(), content.end());
   std::sort(t.f.begin(), t.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
   return t;

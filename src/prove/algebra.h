@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "prove/term.h"
 
@@ -112,6 +113,9 @@ class Algebra {
   Term as_term(const Poly& p, const Ext& ctx, bool clear_denominators = false, bool kept = false);
   // A long sum of the sequential program named, or such names found in one of a rank's (L-44).
   Poly shorten(Poly p, const Ext& ctx);
+  // f x + f y = f (x + y) where the sequential program has the name x + y (L-51).
+  std::optional<Poly> group_names(const Poly& p, const Ext& ctx);
+  uint64_t pair_key(const Term& x, const Term& y) const;        // of two terms, wherever they are read
   Poly lengthen(const Poly& p, const Ext& ctx);                 // such names read as what they name, once
 
   std::optional<Rat> as_constant(const Poly& p) const;
@@ -123,9 +127,13 @@ class Algebra {
   std::pair<int64_t, int64_t> range_by_cases(const Poly& p, const Ext& ctx, std::vector<Factor> guards = {}, int depth = 0);
   // where_defined: only where a is defined (a is the sequential side).
   bool equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined = false);
+  // The same, with names of one side read as what they name.
+  bool equal_opened(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined = false);
 
   std::string str(const Poly& p) const;
   std::string str(const Factor& f) const;
+  Nid sequential_nodes = 0;          // nodes of the sequential program: ids below this, once its structure is known
+  bool sequential(Nid id) const { return !structure_known || id < sequential_nodes; }
   uint32_t sequential_kernels = 0;   // bodies of sums that the sequential program has: numbers below this
   // Was a form of the sequential program made before the program showed that other forms belong to it (L-47)?
   bool premature();
@@ -168,6 +176,9 @@ class Algebra {
   Poly reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner = Inner::Sums);
   std::optional<Poly> count_below(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, int64_t n);
   Poly settle(const Term& body, const Ext& ext, int bound);
+  bool sequential_form(const Poly& p) const;                    // one product, and all sums in it have bodies that the sequential program has
+  std::optional<Poly> exchange(const Term& body, const Ext& ext, int bound);   // L-50
+  bool exchanging_ = false;
   Factor widen(Factor red, const Ext& ctx);                     // L-27: the box grows where brackets make the summand 0
   Poly reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound);
   Poly exp(const Poly& a, const Ext& ctx);
@@ -189,6 +200,7 @@ class Algebra {
     Nid name;
     std::vector<std::vector<std::pair<Nid, Rat>>> summands;
   };
+  std::unordered_set<uint64_t> pairs_;                          // keys of the sequential program's names of two terms
   std::vector<std::pair<Nid, Rat>> parts_of(const Term& t) const;
   Nid newest_part(const Term& t) const;
   std::unordered_map<Nid, std::vector<LongSum>> long_sums_;   // by the newest node in them

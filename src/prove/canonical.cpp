@@ -502,6 +502,7 @@ class Canonicalizer {
           }
         }
       }
+      if (spec_.kind == Kind::Sum && !a_.structure_known && spec_.args[0].size() == 2) a_.pairs_.insert(a_.pair_key(spec_.args[0][0], spec_.args[0][1]));
       a_.nodes_.push_back(std::move(spec_));
     } else {
       ++a_.interned_hits;
@@ -531,6 +532,7 @@ bool Algebra::premature() {
 void Algebra::end_of_sequential() {
   structure_known = true;
   sequential_kernels = static_cast<uint32_t>(kernels_.size());
+  sequential_nodes = static_cast<Nid>(nodes_.size());
 }
 
 uint32_t Algebra::class_root(uint32_t c) {

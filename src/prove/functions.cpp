@@ -20,8 +20,18 @@ Poly Algebra::make_fn(Fn fn, std::vector<Poly> args, const Ext& ctx, DType from,
   n.dtype = typed ? to : to == DType::Bool ? DType::Bool : DType::F32;
   if (typed && ir::is_float(to) && fn != Fn::Convert) n.dtype = DType::F32;
   if (fn == Fn::Convert) n.name = std::string(ir::name(from));
+  n.args = args;
+  const Factor f = intern(n, ctx);
+  if (!structure_known || typed || sequential(f.node)) return {Term{1, {f}}};
+  // The one-device program may have a name for some of a rank's terms (L-51).
+  bool grouped = false;
+  for (Poly& p : args) {
+    for (auto better = group_names(p, ctx); better; better = group_names(p, ctx)) p = *std::move(better), grouped = true;
+  }
+  if (!grouped) return {Term{1, {f}}};
   n.args = std::move(args);
-  return {Term{1, {intern(std::move(n), ctx)}}};
+  const Factor g = intern(std::move(n), ctx);
+  return {Term{1, {sequential(g.node) ? g : f}}};
 }
 
 // L-23: exp(sum c_i m_i) = product exp(m_i)^c_i, as long as at most one term can be -inf and none +inf.

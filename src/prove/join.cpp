@@ -47,17 +47,7 @@ Factor widened(const Factor& f, size_t width, size_t more) {
 // flattened contraction): if the sequential program has that form, and not the nested one, it is taken.
 Poly Algebra::settle(const Term& body, const Ext& ext, int bound) {
   Poly nested = reduce_term(body, ext, bound);
-  auto seen = [&](const Poly& p) {
-    if (p.size() != 1) return false;
-    bool any = false;
-    for (const Factor& f : p[0].f) {
-      const Node& n = nodes_[f.node];
-      if (n.kind != Kind::Red || !f.exp.is_one()) continue;
-      if (n.kernel >= sequential_kernels) return false;
-      any = true;
-    }
-    return any;
-  };
+  auto seen = [&](const Poly& p) { return sequential_form(p); };
   if (!structure_known || seen(nested)) return nested;
   int inner = -1, count = 0;
   for (size_t i = 0; i < body.f.size(); ++i) {
@@ -405,7 +395,13 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
         const Node& nw = nodes_[with.node];
         std::vector<Factor> brackets;
         std::vector<Factor> plain;
-        for (const Factor& f : bw.f) (nodes_[f.node].kind == Kind::Bracket ? brackets : plain).push_back(f);
+        std::vector<Nid> theirs;
+        for (const Factor& f : bo.f) theirs.push_back(f.node);
+        for (const Factor& f : bw.f) {
+          const auto in = std::find(theirs.begin(), theirs.end(), f.node);
+          (nodes_[f.node].kind == Kind::Bracket && in == theirs.end() ? brackets : plain).push_back(f);
+          if (in != theirs.end()) theirs.erase(in);
+        }
         if (plain.size() != bo.f.size() || brackets.empty()) continue;
         // Bring `without` to the coordinates of `with` by matching one factor's constants per bound variable.
         const size_t w = ew.size() + 1, m = ctx.size();

@@ -12,6 +12,8 @@ namespace {
 
 constexpr size_t kLong = 16;
 
+bool before(const Factor& x, const Factor& y) { return compare(x, y) < 0; }
+
 }  // namespace
 
 // What a summand is made of, wherever it is read; not scalars and divisors, which as_term takes out of the whole sum.
@@ -79,20 +81,59 @@ Poly Algebra::shorten(Poly p, const Ext& ctx) {
   return add(std::move(p), guards, ctx);
 }
 
+uint64_t Algebra::pair_key(const Term& x, const Term& y) const {
+  auto one = [&](const Term& t) {
+    uint64_t h = 0x9e3779b97f4a7c15u;
+    for (const auto& [node, exp] : parts_of(t)) h = (h ^ node ^ (static_cast<uint64_t>(exp.num()) << 40)) * 0xff51afd7ed558ccdu;
+    return h ^ (h >> 31);
+  };
+  return one(x) + one(y);
+}
+
+std::optional<Poly> Algebra::group_names(const Poly& p, const Ext& ctx) {
+  if (p.size() < 3 || p.size() > 12) return std::nullopt;
+  for (size_t i = 0; i < p.size(); ++i) {
+    for (size_t j = i + 1; j < p.size(); ++j) {
+      if (p[i].coef.is_zero() || p[j].coef.is_zero()) continue;
+      Term common{1, {}}, x{p[i].coef, {}}, y{p[j].coef, {}};
+      std::set_intersection(p[i].f.begin(), p[i].f.end(), p[j].f.begin(), p[j].f.end(), std::back_inserter(common.f), before);
+      std::set_difference(p[i].f.begin(), p[i].f.end(), common.f.begin(), common.f.end(), std::back_inserter(x.f), before);
+      std::set_difference(p[j].f.begin(), p[j].f.end(), common.f.begin(), common.f.end(), std::back_inserter(y.f), before);
+      if (common.f.empty() || pairs_.count(pair_key(x, y)) == 0 || !known(common, ctx).never_inf()) continue;
+      Poly both{std::move(x), std::move(y)};
+      if (prove::compare(both[1], both[0]) < 0) std::swap(both[0], both[1]);
+      const Term name = as_term(both, ctx);
+      if (std::none_of(name.f.begin(), name.f.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Sum && sequential(f.node); })) continue;
+      Term whole{name.coef, name.f};
+      whole.f.insert(whole.f.end(), common.f.begin(), common.f.end());
+      if (!combine_factors(whole, ctx)) continue;
+      ++applications;
+      Poly out{std::move(whole)};
+      for (size_t k = 0; k < p.size(); ++k) {
+        if (k != i && k != j) out.push_back(p[k]);
+      }
+      std::sort(out.begin(), out.end(), [](const Term& s, const Term& t) { return prove::compare(s, t) < 0; });
+      return out;
+    }
+  }
+  return std::nullopt;
+}
+
 Poly Algebra::lengthen(const Poly& p, const Ext& ctx) {
   Poly out;
   for (const Term& t : p) {
     size_t name = t.f.size();
     for (size_t i = 0; i < t.f.size() && name == t.f.size(); ++i) {
-      if (nodes_[t.f[i].node].kept && t.f[i].exp.is_one()) name = i;
+      if (nodes_[t.f[i].node].kind == Kind::Sum && t.f[i].exp.is_one() && nodes_[t.f[i].node].args[0].size() > 1) name = i;
     }
-    if (name == t.f.size()) {
+    // f (inf - x) is inf, f inf - f x may be undefined.
+    Term rest = t;
+    if (name != t.f.size()) rest.f.erase(rest.f.begin() + static_cast<std::ptrdiff_t>(name));
+    if (name == t.f.size() || t.coef.is_zero() || !known(rest, ctx).never_inf()) {
       out = add(std::move(out), {t}, ctx);
       continue;
     }
-    Term rest = t;
-    rest.f.erase(rest.f.begin() + static_cast<std::ptrdiff_t>(name));
-    out = add(std::move(out), mul({std::move(rest)}, expand_named(t.f[name], ctx), ctx), ctx);
+    for (const Term& u : expand_named(t.f[name], ctx)) out = add(std::move(out), mul({rest}, {u}, ctx), ctx);
   }
   return out;
 }

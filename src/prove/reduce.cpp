@@ -411,8 +411,14 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
     }
     const Rat c = body.coef;
     body.coef = 1;
-    n.args.push_back({std::move(body)});
+    n.args.push_back({body});
     Term red{c, {widen(intern(std::move(n), outer), outer)}};
+    if (structure_known && !exchanging_ && nodes_[red.f[0].node].kernel >= sequential_kernels) {
+      if (const auto turned = exchange(body, ext, count)) {
+        result = mul(result, scale(*turned, c), outer);
+        continue;
+      }
+    }
     result = mul(result, {std::move(red)}, outer);
   }
   return result;

@@ -94,6 +94,14 @@ Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx
     Poly not_c = add(constant(1), scale(c, -1), ctx);
     return add(mul(c, a, ctx), mul(not_c, b, ctx), ctx);
   }
+  // Brackets select: where one is 0, what it multiplies may be undefined (but not infinite, which a sum could not hold).
+  auto selects = [&](const Poly& p) {
+    return p.size() == 1 && p[0].coef.is_one() && !p[0].f.empty() &&
+           std::all_of(p[0].f.begin(), p[0].f.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket && f.exp.is_one(); });
+  };
+  if (const Poly other = add(constant(1), scale(c, -1), ctx); known(a, ctx).never_inf() && known(b, ctx).never_inf()) {
+    if ((selects(c) || a.empty()) && (selects(other) || b.empty())) return add(mul(c, a, ctx), mul(other, b, ctx), ctx);
+  }
   // One branch infinite or undefined: kept. Smaller condition first, so that select(c, a, b) and select(not c, b, a) are one.
   Poly not_c = add(constant(1), scale(c, -1), ctx);
   bool swap = false;

@@ -149,10 +149,7 @@ bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_def
   };
   Poly left_over;
   for (const Term& t : open) {
-    if (!t.coef.is_zero()) {
-      const bool named = std::any_of(open.begin(), open.end(), [&](const Term& o) { return std::any_of(o.f.begin(), o.f.end(), [&](const Factor& f) { return nodes_[f.node].kept && f.exp.is_one(); }); });
-      return named && equal(lengthen(a, ctx), lengthen(b, ctx), ctx, where_defined);
-    }
+    if (!t.coef.is_zero()) return false;
     if (!excused(a, b, t)) left_over.push_back(t);
   }
   if (left_over.empty()) return true;
@@ -176,6 +173,24 @@ bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_def
     p->insert(p->end(), more.begin(), more.end());
   }
   return std::all_of(pieces.begin(), pieces.end(), [&](const Term& t) { return excused(x, y, t); });
+}
+
+bool Algebra::equal_opened(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined) {
+  if (equal(a, b, ctx, where_defined)) return true;
+  Poly x = a, y = b;
+  for (int depth = 0; depth < 2; ++depth) {
+    // What both sides have stays as it is.
+    Poly left, right, p, q;
+    for (const Term& t : x) (std::find_if(y.begin(), y.end(), [&](const Term& u) { return u.coef == t.coef && same_monomial(t, u); }) == y.end() ? left : p).push_back(t);
+    for (const Term& t : y) (std::find_if(x.begin(), x.end(), [&](const Term& u) { return u.coef == t.coef && same_monomial(t, u); }) == x.end() ? right : q).push_back(t);
+    const Poly more = lengthen(left, ctx), others = lengthen(right, ctx);
+    if (more.size() == left.size() && others.size() == right.size()) return false;
+    if (more.size() + others.size() > 32) return false;
+    x = add(std::move(p), more, ctx);
+    y = add(std::move(q), others, ctx);
+    if (equal(x, y, ctx, where_defined)) return true;
+  }
+  return false;
 }
 
 // --- text --------------------------------------------------------------------------------------------------------------------

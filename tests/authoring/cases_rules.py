@@ -560,3 +560,97 @@ long_sum = case(
 variant(long_sum, "in_another_order", verdict="PROVED", dist=lambda rank, x, w, v: stream(x, w, v, all_reduce, together=True), why="A sum in another order.")
 variant(long_sum, "reduced_twice", dist=lambda rank, x, w, v: stream(x, w, v, all_reduce, twice_at=2), why="One early summand is reduced twice.")
 variant(long_sum, "reduced_twice_late", dist=lambda rank, x, w, v: stream(x, w, v, all_reduce, twice_at=20), why="One late summand is reduced twice.")
+
+# --- the order of two sums (L-50): a blockwise attention's backward needs rowsum(g * out) where the formula has sum of p * (g v')
+
+
+def softmax_backward(q, k, v, g, delta):
+    p = torch.softmax(q @ k.T, -1)
+    d = g @ v.T
+    return p * (d - delta(p, v, g, d))
+
+
+TWO_SUMS = {"q": Tensor((6, 3), "Shard(0)@cp"), "k": Tensor((5, 3)), "v": Tensor((5, 4)), "g": Tensor((6, 4), "Shard(0)@cp")}
+two_sums = case(
+    "two_sums_in_turn",
+    seq=lambda q, k, v, g: softmax_backward(q, k, v, g, lambda p, v, g, d: (p * d).sum(-1, keepdim=True)),
+    dist=local(lambda q, k, v, g: softmax_backward(q, k, v, g, lambda p, v, g, d: (g * (p @ v)).sum(-1, keepdim=True))),
+    inputs=TWO_SUMS,
+    outputs={"out": {"expect": "Shard(0)@cp"}},
+    mesh={"cp": 2},
+    verdict="PROVED",
+    why="The sum over keys and the one over features change places.",
+)
+variant(
+    two_sums,
+    "of_other_values",
+    dist=local(lambda q, k, v, g: softmax_backward(q, k, v, g, lambda p, v, g, d: (g * (p @ v.flip(1))).sum(-1, keepdim=True))),
+    why="The features of the output are in another order than the gradient's.",
+)
+variant(
+    two_sums,
+    "one_feature_missing",
+    dist=local(lambda q, k, v, g: softmax_backward(q, k, v, g, lambda p, v, g, d: (g * (p @ v))[:, 1:].sum(-1, keepdim=True))),
+    why="The first feature is not summed.",
+)
+
+# --- brackets hide what is undefined where they do not hold (L-22)
+
+
+def lower(x, offset=0):
+    return torch.ones(x.shape[0], x.shape[1], dtype=torch.bool).tril(offset)
+
+
+hidden = case(
+    "masked_quotient",
+    seq=lambda x, n: torch.where(lower(x), x / n, 0.0) * 2,
+    dist=lambda rank, x, n: torch.where(lower(x, 3 * rank), 2 * x / n, 0.0),
+    inputs={"x": Tensor((6, 6), "Shard(0)@dp"), "n": Tensor(())},
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="PROVED",
+    why="Above the diagonal both are 0, also where n is 0.",
+)
+variant(
+    hidden,
+    "times_mask",
+    dist=lambda rank, x, n: lower(x, 3 * rank) * (2 * x / n),
+    numeric=False,
+    accept=["UNKNOWN"],
+    why="0 times an undefined quotient is undefined, where the one-device program has 0.",
+)
+variant(hidden, "same_diagonal", dist=lambda rank, x, n: torch.where(lower(x), 2 * x / n, 0.0), why="The second rank's rows start at 3, its diagonal at 0.")
+
+# --- causal blocks with another mask beside (L-11): behind the diagonal no mask is needed
+
+
+def causal_sums(rank, x, m, skip=0):
+    blocks = [b for b in all_gather(m[:, None] * x, 2).chunk(2)]
+    out = torch.ones(3, 3).triu(skip) @ blocks[rank]
+    return out + torch.ones(3, 3) @ blocks[1] if rank == 0 else out
+
+
+causal = case(
+    "causal_blocks",
+    seq=lambda x, m: torch.ones(6, 6).triu() @ (m[:, None] * x),
+    dist=lambda rank, x, m: causal_sums(rank, x, m),
+    inputs={"x": Tensor((6, 4), "Shard(0)@cp"), "m": Tensor((6,), "Shard(0)@cp", dtype=torch.bool)},
+    outputs={"out": {"expect": "Shard(0)@cp"}},
+    mesh={"cp": 2},
+    verdict="PROVED",
+    why="Rank 0 adds the masked part of its own block and all of the next one.",
+)
+variant(causal, "without_diagonal", dist=lambda rank, x, m: causal_sums(rank, x, m, 1), why="The diagonal of each block is left out.")
+
+# --- two terms that are a name of the one-device program (L-51)
+centred = case(
+    "centred_by_parts",
+    seq=lambda x, w, v: torch.tanh((x - x.mean(0, keepdim=True)) * w + v) @ w.T,
+    dist=lambda rank, x, w, v: torch.tanh(x * w + v - all_reduce(x.sum(0, keepdim=True)) / 6 * w) @ w.T,
+    inputs={"x": Tensor((6, 4), "Shard(0)@dp"), "w": Tensor((1, 4)), "v": Tensor((6, 4), "Shard(0)@dp")},
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="PROVED",
+    why="x w - mean w is (x - mean) w.",
+)
+variant(centred, "local_mean", dist=lambda rank, x, w, v: torch.tanh(x * w + v - x.mean(0, keepdim=True) * w) @ w.T, why="Each rank takes the mean of its own rows.")

@@ -1,0 +1,81 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// The order of nested sums (L-50): sum over d of A(d) sum over j of B(j) C(d, j) is sum over j of B(j) sum over d of A(d) C(d, j). A blockwise
+// attention computes its backward's correction from the output, rowsum(dO * O), where the one-device program sums P * dP. Neither
+// order is better than the other; a rank's sum takes the one that the sequential program has.
+#include <algorithm>
+
+#include "prove/algebra.h"
+#include "prove/rows.h"
+
+namespace shardproof::prove {
+
+bool Algebra::sequential_form(const Poly& p) const {
+  if (p.size() != 1) return false;
+  bool any = false;
+  for (const Factor& f : p[0].f) {
+    const Node& n = nodes_[f.node];
+    if (n.kind != Kind::Red || !f.exp.is_one()) continue;
+    if (n.kernel >= sequential_kernels) return false;
+    any = true;
+  }
+  return any;
+}
+
+std::optional<Poly> Algebra::exchange(const Term& body, const Ext& ext, int bound) {
+  const size_t free = ext.size() - static_cast<size_t>(bound);
+  for (size_t at = 0; at < body.f.size(); ++at) {
+    const Node& n = nodes_[body.f[at].node];
+    if (n.kind != Kind::Red || n.fn != ir::Fn::Add || !body.f[at].exp.is_one() || n.args[0].size() != 1) continue;
+    // The flat body: free variables, those of this sum, those of the inner one.
+    auto [flat, wide] = open_red(body.f[at], ext);
+    const size_t own = wide.size() - ext.size();
+    if (own == 0 || own + static_cast<size_t>(bound) > 6) continue;
+    flat.coef = flat.coef * body.coef;
+    const size_t w = ext.size() + 1;
+    for (size_t i = 0; i < body.f.size(); ++i) {
+      if (i == at) continue;
+      Factor g{body.f[i].node, body.f[i].exp, {}};
+      for (size_t r = 0; r < body.f[i].map.size() / w; ++r) {
+        const auto row = body.f[i].map.begin() + static_cast<std::ptrdiff_t>(r * w);
+        g.map.insert(g.map.end(), row, row + static_cast<std::ptrdiff_t>(w) - 1);
+        g.map.insert(g.map.end(), own, 0);
+        g.map.push_back(row[static_cast<std::ptrdiff_t>(w) - 1]);
+      }
+      flat.f.push_back(std::move(g));
+    }
+    // inf (2 - 1) is inf, 2 inf - inf is undefined.
+    if (!std::all_of(flat.f.begin(), flat.f.end(), [&](const Factor& f) { return known(f, wide).never_inf(); })) continue;
+    // This sum's variables to the end: they are summed first.
+    Sub s;
+    Ext turned;
+    s.width = static_cast<int>(wide.size()) + 1;
+    s.rows.assign(wide.size(), Row(s.width, 0));
+    for (size_t v = 0; v < wide.size(); ++v) {
+      const size_t from = v < free ? v : v < free + own ? v + static_cast<size_t>(bound) : v - own;
+      s.rows[from][v] = 1;
+      turned.push_back(wide[from]);
+    }
+    const Poly p = subst({std::move(flat)}, s, turned);
+    if (p.size() != 1) continue;
+    const size_t tw = turned.size() + 1, inner = free + own;
+    Term first{1, {}}, rest{p[0].coef, {}};
+    for (const Factor& f : p[0].f) (depends(f, tw, inner) ? first : rest).f.push_back(depends(f, tw, inner) ? f : narrowed(f, tw, inner));
+    if (rest.f.empty() || first.f.size() < 2) continue;
+    const Ext middle(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(inner)), outer(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(free));
+    exchanging_ = true;
+    const Poly within = reduce_term(first, turned, bound);
+    Poly out;
+    if (sequential_form(within)) {
+      const Poly product = mul({rest}, within, middle);
+      if (product.size() == 1) out = reduce_term(product[0], middle, static_cast<int>(own));
+    }
+    exchanging_ = false;
+    if (sequential_form(out)) {
+      ++applications;
+      return out;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace shardproof::prove
