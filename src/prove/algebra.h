@@ -138,6 +138,7 @@ class Algebra {
   // Was a form of the sequential program made before the program showed that other forms belong to it (L-47)?
   bool premature();
   void end_of_sequential();
+  void forget_names() { long_sums_.clear(), pairs_.clear(); }   // of the sequential program, which is evaluated again
   bool structure_known = false;      // the sequential program is done: dimensions that it never walked together stay apart
   uint64_t applications = 0;         // of rules, for statistics
   uint64_t interned_hits = 0;

@@ -35,6 +35,7 @@ Poly embed(Algebra& a, const Poly& scalar, const Ext& ctx) {
 Evaluator::Evaluator(const link::Problem& problem, Limits limits) : views(algebra), problem_(problem), limits_(limits) {}
 
 void Evaluator::forget() {
+  algebra.forget_names();
   for (ir::NodeId id = 0; id < state_.size(); ++id) {
     if (problem_.graph[id].in.empty()) continue;   // what is given stays the unknown that it is
     state_[id] = 0;
