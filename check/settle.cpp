@@ -194,7 +194,19 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
       result.equal = true;
       return result;
     }
-    const std::vector<uint32_t> more = frontier(t);
+    std::vector<uint32_t> more;
+    if (t.leaves[0].empty() != t.leaves[1].empty()) {
+      // A sum that cancels: by what is read at many places, not by what stands in front of it.
+      std::unordered_map<uint32_t, Terms::Census> census;
+      t.census = &census;
+      t.leaves[1].empty() ? q.left(first) : q.right(first);
+      t.census = nullptr;
+      t.uncertain = false;
+      for (const auto& [id, seen] : census) {
+        if (seen.changes > 0 && t.can_open(id) && (more.empty() || id > more[0])) more.assign(1, id);
+      }
+    }
+    if (more.empty()) more = frontier(t);
     if (more.empty()) {
       result.undecided = !failed;
       return result;

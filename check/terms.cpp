@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "check/cells.h"
 
@@ -137,12 +138,19 @@ std::vector<uint32_t> Terms::align(const std::vector<uint32_t>& left, const std:
   for (uint32_t k : left) sides[k] |= 1;
   for (uint32_t k : right) sides[k] |= 2;
   std::vector<uint32_t> out, more;
+  std::set<std::vector<uint32_t>> opened;   // over what
+  auto over = [&](uint32_t k) {   // into `more`
+    more.clear();
+    inside(k, more);
+    std::sort(more.begin(), more.end());
+    more.erase(std::unique(more.begin(), more.end()), more.end());
+  };
   auto open_one = [&](uint32_t k) {
     out.push_back(k);
     const int side = sides[k];
     sides.erase(k);
-    more.clear();
-    inside(k, more);
+    over(k);
+    opened.insert(more);
     for (uint32_t m : more) sides[m] |= side;
   };
   while (out.size() < 400) {
@@ -155,12 +163,11 @@ std::vector<uint32_t> Terms::align(const std::vector<uint32_t>& left, const std:
     }
     if (alone == 0) break;
     if (alone == 3) {
-      // What one side only reads may stand inside of a sum that both have: then the sum is opened, not it.
+      // What one side only reads may stand inside of a sum that both have, beside another sum over the same: then that is opened too.
       for (auto it = sides.upper_bound(latest); it != sides.end(); ++it) {
         if (it->second != 3 || !measured_[it->first]) continue;
-        more.clear();
-        inside(it->first, more);
-        if (std::find(more.begin(), more.end(), latest) != more.end()) {
+        over(it->first);
+        if (std::binary_search(more.begin(), more.end(), latest) && opened.count(more) != 0) {
           latest = it->first;
           break;
         }
@@ -240,6 +247,13 @@ Number Terms::factor(const Factor& f, const int64_t* x, size_t n) {
   if (!quiet_ && seen_[side_][kernel] != seen_epoch_) {
     seen_[side_][kernel] = seen_epoch_;
     leaves[side_].push_back(f.node);
+  }
+  if (census && !quiet_) {
+    uint64_t h = 1;
+    read(f.node, index, h);
+    Census& c = (*census)[f.node];
+    c.changes += c.last != 0 && c.last != h;
+    c.last = h;
   }
   return closed(f.node, index);
 }

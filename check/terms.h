@@ -74,6 +74,10 @@ class Terms {
   void watch(int side) { side_ = side; }
   void forget() { leaves[0].clear(), leaves[1].clear(), seen_epoch_ += 1; }
   std::vector<uint32_t> leaves[2];
+  struct Census {
+    uint64_t last = 0, changes = 0;                             // index at which it was read last; how often another one came
+  };
+  std::unordered_map<uint32_t, Census>* census = nullptr;       // of closed terms, if anybody asks
   bool uncertain = false;                                       // the values hang on a rounding: throw the point away
   uint64_t budget = 0, spent = 0;                               // reads; beyond it everything is uncertain
   bool too_deep = false;
