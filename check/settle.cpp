@@ -161,8 +161,10 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
     for (size_t round = 0; round < rounds && !failed && t.spent <= t.budget; ++round) {
       t.start(static_cast<uint64_t>(level) * 1000 + round, kDraws[round % std::size(kDraws)]);
       const bool hints = q.hint && kDraws[round % std::size(kDraws)] == Draw::Special;
-      t.favour(hints ? q.hint(first) : nullptr);
-      test(first);
+      if (round == 0 || order.empty() || dearest < q.aim / 4) {   // else another point is worth more
+        t.favour(hints ? q.hint(first) : nullptr);
+        test(first);
+      }
       if (round == 0) {
         // The rest in random order, as many as one may have; of each piece at least two.
         order.clear();
@@ -176,8 +178,11 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
           auto rest = std::stable_partition(order.begin(), order.end(), [&](size_t k) { return q.piece && ++had[q.piece(k)] <= 2; });
           const size_t keep = std::max({static_cast<size_t>(rest - order.begin()), static_cast<size_t>(most), size_t{3}});
           order.resize(std::min(order.size(), keep));
+        }
+        // The other rounds together as much again.
+        if (order.size() * rounds > most) {
           rounds = std::min(rounds, std::size(kDraws));
-          stride = std::max(stride, order.size() / std::max<size_t>(1, static_cast<size_t>(most) / 16));
+          stride = std::max(stride, order.size() / std::max<size_t>(1, static_cast<size_t>(most) / std::size(kDraws)));
         }
       }
       const size_t step = round == 0 ? 1 : stride;

@@ -163,7 +163,7 @@ std::string Verifier::elements(NodeId v) {
   at(v, where[0]);
   if (ops_.unknown) return fmt::format("no meaning: {} of {}", ir::name(n.op), describe(v));
   const std::vector<uint32_t> open = q.identical ? std::vector<uint32_t>{} : difference(v, n.in);
-  if (is_sum) q.budget = 2'000'000;
+  if (is_sum) q.budget = 4'000'000;
   Settled s = settle(terms, q, open);
   tested += s.tested;
   if (!s.equal && is_sum) {

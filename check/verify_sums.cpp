@@ -249,7 +249,8 @@ bool Verifier::summands_in(NodeId v, const std::vector<int64_t>& extents, const 
   for (size_t d = 0; d < extents.size(); ++d) place[d] = extents[d] - 1 - (extents[d] > 2 ? points.below(extents[d] / 2) : 0);
   std::vector<uint64_t> mine, theirs, common;
   q.levels = levels;
-  for (size_t first = 0; first < std::min<size_t>(all[0]->ways.size(), levels == 0 ? 128 : 6); ++first) {
+  const uint64_t most_reads = terms.spent + (levels == 0 ? 300'000 : 2'000'000);   // of ways that do not lead anywhere
+  for (size_t first = 0; terms.spent < most_reads && first < std::min<size_t>(all[0]->ways.size(), levels == 0 ? 128 : 6); ++first) {
     all[0]->way = first;
     reads(*all[0], all[0]->ways[first], place, mine);
     for (size_t k = 1; k < all.size(); ++k) {
@@ -266,7 +267,7 @@ bool Verifier::summands_in(NodeId v, const std::vector<int64_t>& extents, const 
   }
   // Then any combination.
   for (Plan* plan : all) plan->way = 0;
-  for (int attempt = 0; attempt < (levels == 0 ? 200 : 8); ++attempt) {
+  for (int attempt = 0; terms.spent < most_reads && attempt < (levels == 0 ? 200 : 8); ++attempt) {
     if (holds()) return true;
     size_t k = 0;
     while (k < all.size() && ++all[k]->way == all[k]->ways.size()) all[k++]->way = 0;
