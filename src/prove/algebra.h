@@ -12,6 +12,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -175,6 +176,7 @@ class Algebra {
   // What becomes of bound variables that one factor alone uses: summed inside of it if it is a sum (L-36), also if it is the name of one, or not.
   enum class Inner : uint8_t { Sums, Names, Flat };
   Poly reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner = Inner::Sums);
+  Poly as_window(Poly half, const Ext& ctx);
   std::optional<Poly> count_below(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, int64_t n);
   Poly settle(const Term& body, const Ext& ext, int bound);
   bool sequential_form(const Poly& p) const;                    // one product, and all sums in it have bodies that the sequential program has
@@ -217,6 +219,9 @@ class Algebra {
   };
   std::unordered_map<uint64_t, Steps> steps_;    // (node, row) -> steps in which mixed rows walk it
   std::vector<std::pair<uint32_t, uint32_t>> kept_apart_;   // classes of equal constants that the sequential program had not walked together by then
+  std::set<int64_t> window_widths_;                         // of the sequential program's brackets of positions
+  std::set<Nid> half_lines_;                                // brackets with one bound that its functions and sums are made of
+  size_t sequential_nodes_ = 0;                             // nodes below this one are the sequential program's; 0: not known yet
   bool steps_grew_ = false;                                 // a dimension that was walked in steps is walked in other steps, too
   uint32_t class_of(Nid id, size_t dim);
   uint32_t class_root(uint32_t c);

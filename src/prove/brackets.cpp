@@ -45,6 +45,34 @@ bool Algebra::decide(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, bool
   return false;
 }
 
+// L-54: a rank that holds few rows sees one end of a sliding window only, the other end being out of its reach. What it compares is the sequential
+// program's window all the same, if the sequential program has no such half line (causal layers beside those with a window).
+Poly Algebra::as_window(Poly half, const Ext& ctx) {
+  if (!structure_known || half.size() != 1 || !half[0].coef.is_one() || half[0].f.size() != 1) return half;
+  const Factor f = half[0].f[0];
+  const Node& n = nodes_[f.node];
+  const bool rising = n.hi == kPosInf;
+  if (n.kind != Kind::Bracket || rising == (n.lo == kNegInf) || half_lines_.contains(f.node)) return half;
+  const int64_t end = rising ? n.lo : n.hi;
+  const Poly e = arg_at(n, f, 0, ctx);
+  if (e.size() != 1 || e[0].f.size() != 1 || e[0].f[0].node != iota()) return half;
+  const auto [least, most] = range(e, ctx);
+  if (least <= kNegInf || most >= kPosInf) return half;
+  for (const int64_t width : window_widths_) {
+    // The idle bound is put where the window has it, and the position counts from the window's start.
+    if (rising ? most >= end + width : least < end - width) continue;
+    Node window;
+    window.kind = Kind::Bracket;
+    window.dtype = ir::DType::Bool;
+    window.lo = 0;
+    window.hi = width;
+    window.args.push_back(add(e, constant(Rat(rising ? -end : width - end)), ctx));
+    const Factor g = intern(std::move(window), ctx);
+    if (g.node < sequential_nodes_) return {Term{1, {g}}};
+  }
+  return half;
+}
+
 Poly Algebra::bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx) {
   if (lo >= hi) return {};
   if (lo == kNegInf && hi == kPosInf) return constant(1);
@@ -128,7 +156,9 @@ Poly Algebra::bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx) {
   n.lo = lo;
   n.hi = hi;
   n.args.push_back(std::move(p));
-  return {Term{1, {intern(std::move(n), ctx)}}};
+  Factor f = intern(std::move(n), ctx);
+  if (has_iota && lo > kNegInf && hi < kPosInf && !structure_known) window_widths_.insert(hi - lo);
+  return {Term{1, {std::move(f)}}};
 }
 
 // e, where the given brackets are 1: the same brackets inside it go, contradicting terms vanish (L-21).
@@ -565,10 +595,10 @@ Poly Algebra::compare(ir::Fn fn, const Poly& a, const Poly& b, bool integer, con
   auto negate = [&](const Poly& p) { return add(constant(1), scale(p, -1), ctx); };
   if (integer) {
     switch (fn) {
-      case Fn::Lt: return bracket(d, kNegInf, 0, ctx);
-      case Fn::Le: return bracket(d, kNegInf, 1, ctx);
-      case Fn::Gt: return bracket(d, 1, kPosInf, ctx);
-      case Fn::Ge: return bracket(d, 0, kPosInf, ctx);
+      case Fn::Lt: return as_window(bracket(d, kNegInf, 0, ctx), ctx);
+      case Fn::Le: return as_window(bracket(d, kNegInf, 1, ctx), ctx);
+      case Fn::Gt: return as_window(bracket(d, 1, kPosInf, ctx), ctx);
+      case Fn::Ge: return as_window(bracket(d, 0, kPosInf, ctx), ctx);
       case Fn::Eq: return bracket(d, 0, 1, ctx);
       default: return negate(bracket(d, 0, 1, ctx));
     }

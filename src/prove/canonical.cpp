@@ -531,6 +531,17 @@ bool Algebra::premature() {
 
 void Algebra::end_of_sequential() {
   structure_known = true;
+  sequential_nodes_ = nodes_.size();
+  for (const Node& n : nodes_) {
+    for (const Poly& p : n.args) {
+      for (const Term& t : p) {
+        for (const Factor& f : t.f) {
+          const Node& b = nodes_[f.node];
+          if (b.kind == Kind::Bracket && (b.lo == kNegInf || b.hi == kPosInf)) half_lines_.insert(f.node);
+        }
+      }
+    }
+  }
   sequential_kernels = static_cast<uint32_t>(kernels_.size());
   sequential_nodes = static_cast<Nid>(nodes_.size());
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "prove/rows.h"
 #include "util/result.h"
 
 namespace shardproof::prove {
@@ -261,6 +262,52 @@ Poly Views::at(const Value& x, const std::vector<Row>& rows, const Ext& ctx) {
       ok &= vars <= 1;
     }
     if (ok) return a_.subst(only->poly, s, ctx);
+  }
+  // Dimensions along which all cells run whole and stay the same do not belong to the name: a table of positions for a batch is one for a row.
+  for (size_t d = 0; d < x.shape.size(); ++d) {
+    std::vector<size_t> var;
+    for (const Cell& c : x.cells) {
+      const size_t w = c.ext.size() + 1;
+      size_t v = w, used = 0;
+      for (size_t j = 0; j + 1 < w; ++j) {
+        if (c.pos[d * w + j] != 0) ++used, v = j;
+      }
+      if (used != 1 || c.pos[d * w + v] != 1 || c.ext[v] != x.shape[d]) break;
+      bool elsewhere = false;
+      for (size_t r = 0; r < x.shape.size(); ++r) elsewhere |= r != d && c.pos[r * w + v] != 0;
+      for (const Term& t : c.poly) {
+        for (const Factor& f : t.f) elsewhere |= depends_on(f, w, v);
+      }
+      if (elsewhere) break;
+      var.push_back(v);
+    }
+    if (x.cells.empty() || var.size() != x.cells.size()) continue;
+    Value less;
+    for (size_t r = 0; r < x.shape.size(); ++r) {
+      if (r != d) less.shape.push_back(x.shape[r]);
+    }
+    for (size_t i = 0; i < x.cells.size(); ++i) {
+      const Cell& c = x.cells[i];
+      const size_t w = c.ext.size() + 1;
+      auto without = [&](const std::vector<int64_t>& map, size_t row) {
+        std::vector<int64_t> out;
+        for (size_t at = 0; at < map.size(); ++at) {
+          if (at % w != var[i] && at / w != row) out.push_back(map[at]);
+        }
+        return out;
+      };
+      Cell n{c.ext, without(c.pos, d), c.poly};
+      n.ext.erase(n.ext.begin() + static_cast<std::ptrdiff_t>(var[i]));
+      for (Term& t : n.poly) {
+        for (Factor& f : t.f) f.map = without(f.map, SIZE_MAX);
+        std::sort(t.f.begin(), t.f.end(), [](const Factor& a, const Factor& b) { return compare(a, b) < 0; });
+      }
+      std::sort(n.poly.begin(), n.poly.end(), [](const Term& a, const Term& b) { return compare(a, b) < 0; });
+      less.cells.push_back(std::move(n));
+    }
+    std::vector<Row> fewer = rows;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(d));
+    return at(less, fewer, ctx);
   }
   // In pieces (or with digits): name the tensor as a whole, by its cells.
   Node n;

@@ -88,6 +88,13 @@ Poly Algebra::where(const Poly& c, const Poly& x, const Ext& ctx) {
 
 Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx) {
   if (auto k = as_constant(c)) return k->is_zero() ? b : a;
+  // A window whose complement the program writes has lost its far end (L-54).
+  const bool settled = c.size() == 1 && c[0].f.size() == 1 && nodes_[c[0].f[0].node].kind == Kind::Bracket && nodes_[c[0].f[0].node].lo > kNegInf && nodes_[c[0].f[0].node].hi < kPosInf;
+  if (structure_known && !settled && c.size() <= 2) {
+    const Poly rest = add(constant(1), scale(c, -1), ctx);
+    if (const Poly window = as_window(rest, ctx); window.size() == 1 && !same_monomial(window[0], rest[0])) return select(window, b, a, ctx);
+  }
+  if (const Poly window = as_window(c, ctx); c.size() == 1 && !same_monomial(window[0], c[0])) return select(window, a, b, ctx);
   if (equal(a, b, ctx)) return a;
   if (known(a, ctx).finite && known(b, ctx).finite) {
     // c a + (1 - c) b (L-22)
@@ -119,8 +126,20 @@ Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx
       }
     }
   }
-  return swap ? make_fn(ir::Fn::Select, {not_c, b, a}, ctx, ir::DType::F32, ir::DType::F32)
-              : make_fn(ir::Fn::Select, {c, a, b}, ctx, ir::DType::F32, ir::DType::F32);
+  // Zero or k x is k times zero or x (L-53): a mean over a rank's rows has another k.
+  Rat k = 1;
+  auto bracketed = [&](const Term& t) { return std::any_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; }); };
+  if (a.empty() != b.empty() && std::none_of(c.begin(), c.end(), bracketed)) {   // masks of positions and labels have rules of their own
+    for (const Term& t : a.empty() ? b : a) {
+      if (t.coef.is_zero()) continue;
+      k = t.coef;
+      break;
+    }
+  }
+  const Poly x = k.is_one() ? a : scale(a, k.inverse()), y = k.is_one() ? b : scale(b, k.inverse());
+  return scale(swap ? make_fn(ir::Fn::Select, {not_c, y, x}, ctx, ir::DType::F32, ir::DType::F32)
+                    : make_fn(ir::Fn::Select, {c, x, y}, ctx, ir::DType::F32, ir::DType::F32),
+               k);
 }
 
 }  // namespace shardproof::prove

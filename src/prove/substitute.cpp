@@ -157,7 +157,9 @@ bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_def
   auto joined = [&](const Poly& p) {
     Poly out;
     for (const Term& t : p) {
-      const bool sum = t.coef.is_zero() && t.f.size() == 1 && t.f[0].exp.is_one() && nodes_[t.f[0].node].kind == Kind::Red && nodes_[t.f[0].node].fn == ir::Fn::Add;
+      const bool sum = t.coef.is_zero() && std::any_of(t.f.begin(), t.f.end(), [&](const Factor& f) {
+        return f.exp.is_one() && nodes_[f.node].kind == Kind::Red && nodes_[f.node].fn == ir::Fn::Add;
+      });
       if (sum) out = add(std::move(out), {Term{1, t.f}}, ctx);
     }
     for (Term& t : out) t.coef = 0;

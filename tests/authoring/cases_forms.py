@@ -206,3 +206,73 @@ variant(
     dist=lambda rank, x, label: x * (12 - label).to(torch.float32),
     why="The label's own class counts, too.",
 )
+
+
+# --- a window of three, and ranks with two rows: none of the first rank's rows sees its far end
+def windowed(q, k, v, first=0):
+    i, j = torch.arange(q.shape[0])[:, None] + first, torch.arange(k.shape[0])[None]
+    scores = torch.exp(q @ k.t()) * ((j <= i) & (j > i - 3))
+    return (scores @ v) / scores.sum(1, keepdim=True)
+
+
+window = case(
+    "sliding_window_few_rows",
+    seq=lambda q, k, v: windowed(q, k, v),
+    dist=lambda rank, q, k, v: windowed(q, all_gather(k, 4), all_gather(v, 4), first=2 * rank),
+    inputs={n: Tensor((8, 2), "Shard(0)@cp") for n in "qkv"},
+    outputs={"out": {"expect": "Shard(0)@cp"}},
+    mesh={"cp": 4},
+    verdict="PROVED",
+    why="Rows 0 and 1 have no position before the window, so its far end never shows.",
+)
+variant(
+    window,
+    "from_the_start",
+    dist=lambda rank, q, k, v: windowed(q, all_gather(k, 4), all_gather(v, 4)),
+    why="Every rank takes its rows for the first ones.",
+)
+
+
+# --- a masked mean of values that may be undefined
+def masked_mean(x, y, v, scale=1.0):
+    return torch.where(x > 0, y * torch.sqrt(v), 0.0).mean(0) * scale
+
+
+masked = case(
+    "masked_mean_of_roots",
+    seq=lambda x, y, v: masked_mean(x, y, v),
+    dist=lambda rank, x, y, v: all_reduce(masked_mean(x, y, v), "avg"),
+    inputs={"x": Tensor((4, 3), "Shard(0)@dp"), "y": Tensor((4, 3), "Shard(0)@dp"), "v": Tensor((3,))},
+    outputs=OUT,
+    mesh={"dp": 2},
+    verdict="PROVED",
+    numeric=False,  # NaN where v is negative, on both sides
+    why="Each rank's mean is over half of the rows.",
+)
+variant(masked, "summed", dist=lambda rank, x, y, v: all_reduce(masked_mean(x, y, v)), why="The ranks' means are added.")
+
+
+# --- positions of maxima within windows are a table that does not know the batch
+def pooled_gradient(rank, x, g, shift=0):
+    values, where = torch.ops.aten.max_pool2d_with_indices.default(x, [2, 2], [2, 2])
+    back = torch.ops.aten.max_pool2d_with_indices_backward.default(g, x, [2, 2], [2, 2], [0, 0], [1, 1], False, where)
+    return (values.sum(0), (back.roll(shift, 3) * x).sum(0))
+
+
+pool = case(
+    "pooling_gradient",
+    seq=lambda x, g: pooled_gradient(0, x, g),
+    dist=lambda rank, x, g: tuple(all_reduce(t) for t in pooled_gradient(rank, x, g)),
+    inputs={"x": Tensor((4, 2, 4, 4), "Shard(0)@dp"), "g": Tensor((4, 2, 2, 2), "Shard(0)@dp")},
+    outputs={"out": {"expect": "Replicate"}, "back": {"expect": "Replicate"}},
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="Each image's maxima are its own.",
+)
+variant(
+    pool,
+    "shifted",
+    dist=lambda rank, x, g: tuple(all_reduce(t) for t in pooled_gradient(rank, x, g, shift=1)),
+    statuses={"out": "PROVED"},
+    why="The gradient lies one column beside the maximum.",
+)

@@ -211,11 +211,16 @@ _MOVES = {
     "split",
     "chunk",
     "cat",
+    "gather",
+    "index_select",
+    "flip",
+    "roll",
+    "repeat",
 }
 
 
 def _source(node: Any) -> torch.fx.Node | None:
-    """The placeholder that an index comes from by mere rearrangement."""
+    """The placeholder that an index comes from by mere rearrangement or selection."""
     for _ in range(64):
         if not isinstance(node, torch.fx.Node) or node.op == "placeholder":
             return node if isinstance(node, torch.fx.Node) else None

@@ -137,6 +137,7 @@ class Tracer:
         self.tensors: list[torch.Tensor] = []
         self.notes: list[str] = []
         self.outputs: list[Output] = []
+        self._written: set[int] = set()  # running statistics that an operator writes without saying so
         self._parameters = [(n, p) for n, p in module.named_parameters()]
         self._buffers = [(n, b) for n, b in module.named_buffers() if b is not None]
         for kind, entries in (("parameter", self._parameters), ("buffer", self._buffers)):
@@ -238,6 +239,7 @@ class Tracer:
             else:
                 arguments.append(self._wrap(x, entry, None))
         versions = {n: local(values[n])._version for n, _ in self._buffers}
+        self._written.clear()
         rest = iter(arguments)
         args = pytree.tree_unflatten(
             [next(rest) if isinstance(leaf, torch.Tensor) else leaf for leaf in self._leaves], self._tree
@@ -274,7 +276,7 @@ class Tracer:
                         results, gradient, Output("", "gradient", names[fqn], fqn, f"gradient of {fqn}", absent=absent)
                     )
             for fqn, _ in self._buffers:
-                if local(values[fqn])._version != versions[fqn]:
+                if local(values[fqn])._version != versions[fqn] or id(local(values[fqn])) in self._written:
                     self._emit(results, values[fqn], Output("", "updated", names[fqn], fqn, fqn))
         return results
 
@@ -332,13 +334,24 @@ class Tracer:
         self.outputs.append(output)
         results.append(local(value))
 
+    def _batch_norm(self, x: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, *rest: float) -> Any:
+        """Batch normalisation by the operator that declares its writes to the running statistics."""
+        if not training or mean is None or var is None:
+            return NotImplemented
+        self._written |= {id(mean), id(var)}
+        return torch.ops.aten._native_batch_norm_legit.default(x, weight, bias, mean, var, training, *rest)
+
     def trace(self) -> Traced:
         flat = self._fakes()
         try:
             with _tracing(self.fake, self.module):
-                first = make_fx(self._run, tracing_mode="real", record_stack_traces=True, _allow_non_fake_inputs=True)(
-                    *flat
-                )
+                first = make_fx(
+                    self._run,
+                    decomposition_table={torch.ops.aten.native_batch_norm.default: self._batch_norm},
+                    tracing_mode="real",
+                    record_stack_traces=True,
+                    _allow_non_fake_inputs=True,
+                )(*flat)
             with self.fake, preserve_node_meta():
                 run = _collectives.Rewriter(first).run
                 second = make_fx(
