@@ -36,6 +36,12 @@ std::pair<NodeId, NodeId> Lowering::parts(NodeId x) {
         im.push_back(i);
       }
       parts_[at] = {b.concat(re, d), b.concat(im, d)};
+    } else if (n.op == ir::Op::Const) {
+      // A real number among complex operands: x * 1.0.
+      const ir::Literal value = n.lit;
+      const Shape shape = n.shape;
+      const NodeId re = b.constant(value, part, shape);
+      parts_[at] = {re, b.constant(ir::Literal::integer(0), part, shape)};
     } else {
       parts_[at] = {b.map(Fn::Real, {at}, part), b.map(Fn::Imag, {at}, part)};
     }

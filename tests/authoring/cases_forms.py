@@ -276,3 +276,22 @@ variant(
     statuses={"out": "PROVED"},
     why="The gradient lies one column beside the maximum.",
 )
+
+
+# --- rotation by complex numbers, with a real factor among them
+def turned(x, angle, back=False):
+    z = torch.view_as_complex(x) * (torch.polar(torch.ones_like(angle), -angle if back else angle) * 1.0)
+    return torch.view_as_real(z).square().sum((0, 2)) + torch.view_as_real(z)[..., 0].sum(0)
+
+
+rotation = case(
+    "complex_rotation_scaled",
+    seq=lambda x, angle: turned(x, angle),
+    dist=lambda rank, x, angle: all_reduce(turned(x, angle)),
+    inputs={"x": Tensor((4, 3, 2), "Shard(0)@dp"), "angle": Tensor((3,))},
+    outputs=OUT,
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="A product with the real number 1 leaves nothing undefined.",
+)
+variant(rotation, "turned_back", dist=lambda rank, x, angle: all_reduce(turned(x, angle, back=True)), why="The angles have the other sign.")
