@@ -220,7 +220,7 @@ std::optional<Poly> Algebra::roll_sums(const Term& common, const Factor& x, cons
 }
 
 // Two sums over equal ranges whose summands differ in one inner sum only (L-37): sum_k m R + sum_k m S = sum_k m (R + S), where R and S are
-// pieces of one sum.
+// pieces of one sum; or in one bracket only (L-56), where the brackets are neighbours: the rows of a bag of which each rank holds some.
 std::optional<Poly> Algebra::join_bodies(const Term& common, const Factor& x, const Factor& y, const Ext& ctx) {
   const int bound = nodes_[x.node].num_bound();
   if (bound != nodes_[y.node].num_bound() || bound > 3) return std::nullopt;
@@ -231,6 +231,7 @@ std::optional<Poly> Algebra::join_bodies(const Term& common, const Factor& x, co
   auto is_sum = [&](const std::vector<Factor>& f) {
     return f.size() == 1 && f[0].exp.is_one() && nodes_[f[0].node].kind == Kind::Red && nodes_[f[0].node].fn == ir::Fn::Add;
   };
+  auto is_bracket = [&](const std::vector<Factor>& f) { return f.size() == 1 && f[0].exp.is_one() && nodes_[f[0].node].kind == Kind::Bracket; };
   std::vector<int> perm(bound);
   for (int k = 0; k < bound; ++k) perm[k] = k;
   do {
@@ -251,8 +252,9 @@ std::optional<Poly> Algebra::join_bodies(const Term& common, const Factor& x, co
     Term both{1, {}};
     std::vector<Factor> rx, ry;
     split_common(other, turned, both, rx, ry);
-    if (both.f.empty() || !is_sum(rx) || !is_sum(ry)) continue;
-    const std::optional<Poly> joined = try_join(other, turned, ex);
+    const bool masks = is_bracket(rx) && is_bracket(ry) && other.coef == turned.coef;
+    if (both.f.empty() || (!masks && (!is_sum(rx) || !is_sum(ry)))) continue;
+    const std::optional<Poly> joined = masks ? add(Poly{other}, {turned}, ex) : try_join(other, turned, ex);
     if (!joined || joined->size() != 1) continue;
     ++applications;
     return mul(make_term(common, ctx), reduce(ir::Fn::Add, *joined, ex, bound), ctx);

@@ -295,3 +295,26 @@ rotation = case(
     why="A product with the real number 1 leaves nothing undefined.",
 )
 variant(rotation, "turned_back", dist=lambda rank, x, angle: all_reduce(turned(x, angle, back=True)), why="The angles have the other sign.")
+
+
+# --- bags of rows of which each rank holds some
+def bag(rank, table, index, mask=True):
+    own = index - 3 * rank
+    missing = (own < 0) | (own >= 3)
+    rows = F.embedding(own.masked_fill(missing, 0), table)
+    pooled = all_reduce((rows * (~missing)[..., None] if mask else rows).sum(1))
+    return pooled @ pooled.t()
+
+
+bags = case(
+    "embedding_bag_by_rows",
+    seq=lambda table, index: F.embedding(index, table).sum(1) @ F.embedding(index, table).sum(1).t(),
+    dist=bag,
+    inputs={"table": Tensor((6, 4), "Shard(0)@tp"), "index": Tensor((4, 3), dtype=torch.int64, high=6)},
+    outputs=OUT,
+    mesh={"tp": 2},
+    verdict="PROVED",
+    why="Each row of a bag is on one rank; the others add zeros.",
+    manifest={"facts": ["index in [0, 6)"]},
+)
+variant(bags, "not_masked", dist=lambda rank, table, index: bag(rank, table, index, mask=False), why="The other ranks add their first row.")
