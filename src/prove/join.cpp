@@ -269,7 +269,20 @@ std::optional<Poly> Algebra::roll_pair(const Term& common, const std::vector<Fac
   Term body{1, {}};
   bool differ = false;
   for (size_t i = 0; i < x.size(); ++i) {
-    if (x[i].node != y[i].node || !(x[i].exp == y[i].exp) || nodes_[x[i].node].kind == Kind::Bracket) return std::nullopt;
+    if (x[i].node != y[i].node || !(x[i].exp == y[i].exp)) return std::nullopt;
+    const Node& node = nodes_[x[i].node];
+    if (node.kind == Kind::Bracket) {
+      // Brackets of positions make ranges (L-19). What other integers are at two places, the labels of two rows, makes none.
+      const size_t own = node.dims.size() + 1;
+      for (size_t d = 0; d < node.dims.size(); ++d) {
+        if (x[i].map[d * w + w - 1] == y[i].map[d * w + w - 1]) continue;
+        for (const Term& t : node.args[0]) {
+          for (const Factor& g : t.f) {
+            if (g.node == iota() && depends_on(g, own, d)) return std::nullopt;
+          }
+        }
+      }
+    }
     Factor f{x[i].node, x[i].exp, {}};
     for (size_t d = 0; d < x[i].map.size() / w; ++d) {
       for (size_t v = 0; v + 1 < w; ++v) {

@@ -318,3 +318,23 @@ bags = case(
     manifest={"facts": ["index in [0, 6)"]},
 )
 variant(bags, "not_masked", dist=lambda rank, table, index: bag(rank, table, index, mask=False), why="The other ranks add their first row.")
+
+
+# --- one row on each rank
+def bias_gradient(x, label, rows):
+    hot = (torch.arange(5) == label[:, None]).to(torch.float32)
+    return (torch.softmax(x, 1) - hot).sum(0) / rows
+
+
+single = case(
+    "one_row_a_rank",
+    seq=lambda x, label: bias_gradient(x, label, 4),
+    dist=lambda rank, x, label: all_reduce(bias_gradient(x, label, 1), "avg"),
+    inputs={"x": Tensor((4, 5), "Shard(0)@dp"), "label": Tensor((4,), "Shard(0)@dp", dtype=torch.int64, high=5)},
+    outputs=OUT,
+    mesh={"dp": 4},
+    verdict="PROVED",
+    why="The labels of four rows are four places of one tensor.",
+    manifest={"facts": ["label in [0, 5)"]},
+)
+variant(single, "summed", dist=lambda rank, x, label: all_reduce(bias_gradient(x, label, 1)), why="The rows are added instead of averaged.")
