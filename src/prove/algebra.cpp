@@ -304,11 +304,14 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
       const Factor named = t.f[name];
       t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(name));
       Poly out;
+      bool brackets = false;   // they would hide an undefined divisor
       for (const Term& u : expand_named(named, ctx)) {
         Term v{u.coef * t.coef, u.f};
+        for (const Factor& f : u.f) brackets |= nodes_[f.node].kind == Kind::Bracket;
         v.f.insert(v.f.end(), t.f.begin(), t.f.end());
         out = add(std::move(out), make_term(std::move(v), ctx), ctx);
       }
+      if (brackets && !known(t, ctx).finite) out = add(std::move(out), make_term(Term{0, t.f}, ctx), ctx);
       return out;
     }
   }
@@ -648,8 +651,12 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators, bo
   {
     // x/D + y/D = (x + y)/D, whatever D is.
     std::vector<Factor> divisors;
+    bool brackets = false;   // they hide an undefined divisor, a name does not
+    for (const Term& o : p) {
+      for (const Factor& f : o.f) brackets |= nodes_[f.node].kind == Kind::Bracket;
+    }
     for (const Factor& f : p[0].f) {
-      if (!f.exp.negative()) continue;
+      if (!f.exp.negative() || (brackets && !known(Term{1, {f}}, ctx).finite)) continue;
       bool all = true, taken = false;
       for (const Term& o : p) all &= std::find(o.f.begin(), o.f.end(), f) != o.f.end();
       for (const Factor& c : content) taken |= c.node == f.node && c.map == f.map;

@@ -37,6 +37,7 @@ struct Node {
   std::shared_ptr<const std::vector<ir::Literal>> dense;   // Base made of a dense table
   std::shared_ptr<const std::vector<Cell>> cells;          // Grid
   Known known;
+  std::optional<int64_t> not_all;    // Base: some element is another number
   bool kept = false;                 // Sum: a name that is not read as what it names (L-44)
   bool hits = false;                 // the sequential program reads (or writes) all of it strictly: its indices are in range wherever it is defined
   struct Place {
@@ -116,6 +117,9 @@ class Algebra {
   Poly shorten(Poly p, const Ext& ctx);
   // f x + f y = f (x + y) where the sequential program has the name x + y (L-51).
   std::optional<Poly> group_names(const Poly& p, const Ext& ctx);
+  std::optional<Poly> join_weights(const Term& common, const std::vector<Factor>& weight, const Ext& ctx);
+  Poly merge_parts(Poly p, const Ext& ctx);                     // a sum of normalised parts, their weights multiplied out (L-57)
+  bool opens(const Term& rest, const Factor& name, const Ext& ctx) const;
   uint64_t pair_key(const Term& x, const Term& y) const;        // of two terms, wherever they are read
   Poly lengthen(const Poly& p, const Ext& ctx);                 // such names read as what they name, once
 
@@ -128,6 +132,7 @@ class Algebra {
   std::pair<int64_t, int64_t> range_by_cases(const Poly& p, const Ext& ctx, std::vector<Factor> guards = {}, int depth = 0);
   // where_defined: only where a is defined (a is the sequential side).
   bool equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined = false);
+  Poly pull_divisors(const Poly& p, const std::vector<Factor>& divisors, const Ext& ctx);
   // The same, with names of one side read as what they name.
   bool equal_opened(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined = false);
 
@@ -195,6 +200,8 @@ class Algebra {
   Poly reindex(const Poly& p, const Ext& from, const Poly& e, const Ext& ctx);
   bool fixed_extreme(const Node& n, int depth) const;
   bool writes_inside(const Node& n) const;
+  bool holds_somewhere(const Factor& bracket, const Ext& ctx, size_t free);
+  bool counts_some(const Node& n) const;
   bool finite_where(const Node& select, size_t branch) const;
 
   bool names(const Factor& f) const { return nodes_[f.node].kind == Kind::Sum && !nodes_[f.node].kept; }   // a name read as what it names

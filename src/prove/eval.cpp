@@ -147,6 +147,10 @@ Value Evaluator::compute(ir::NodeId id) {
               if (f.fact.value >= 0) b.known.nonneg = b.known.nonzero = true;
               if (b.known.integer) b.known.lo = std::max(b.known.lo, static_cast<int64_t>(std::floor(f.fact.value)) + 1);
               break;
+            case manifest::Fact::Kind::AnyNotEqual:
+              used = b.known.integer && f.fact.value == std::floor(f.fact.value) && std::abs(f.fact.value) < 1e15;
+              if (used) b.not_all = static_cast<int64_t>(f.fact.value);
+              break;
             default: used = false; break;
           }
           if (used) assumptions.insert("fact: " + f.fact.text);
@@ -379,6 +383,7 @@ Value Evaluator::compute_map(const ir::Node& n) {
     for (size_t i = 0; i < n.in.size(); ++i) args.push_back(where[i] < 0 ? embed(algebra, scalars[i], r.ext) : r.poly[where[i]]);
     Poly p = algebra.apply(n.fn, args, from, n.dtype, r.ext);
     if (ints || (quotient && algebra.range(args[1], r.ext).first < 0)) p = wrap(p, n.dtype, r.ext);   // the least integer by -1
+    if ((n.fn == Fn::Add || n.fn == Fn::Sub) && ir::is_float(n.dtype)) p = algebra.merge_parts(std::move(p), r.ext);
     if (n.fn == Fn::Add && ir::is_float(n.dtype)) p = algebra.shorten(std::move(p), r.ext);
     out.cells.push_back(Cell{std::move(r.ext), std::move(r.pos), std::move(p)});
   }

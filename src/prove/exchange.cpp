@@ -45,6 +45,14 @@ std::optional<Poly> Algebra::exchange(const Term& body, const Ext& ext, int boun
     }
     // inf (2 - 1) is inf, 2 inf - inf is undefined.
     if (!std::all_of(flat.f.begin(), flat.f.end(), [&](const Factor& f) { return known(f, wide).never_inf(); })) continue;
+    // Nor may what is undefined come under brackets of the inner sum that select nothing.
+    const auto is_mask = [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket && depends(f, wide.size() + 1, ext.size()); };
+    const auto masks = std::count_if(flat.f.begin(), flat.f.end(), is_mask);
+    bool hides = masks > 1;
+    for (const Factor& f : flat.f) hides |= masks == 1 && is_mask(f) && !holds_somewhere(f, wide, ext.size());
+    bool defined = true;
+    for (size_t i = 0; i < body.f.size(); ++i) defined &= i == at || known(body.f[i], ext).finite;
+    if (hides && !defined) continue;
     // This sum's variables to the end: they are summed first.
     Sub s;
     Ext turned;

@@ -394,6 +394,42 @@ bool Algebra::writes_inside(const Node& n) const {
   return dim == n.inner[0].size();   // a dimension of several digits is not looked into
 }
 
+// The number of places where an input is another number than c, if there is such a place ("any(x != c)").
+bool Algebra::counts_some(const Node& n) const {
+  if (!n.dims.empty() || n.args[0].size() != 1) return false;
+  const Term& body = n.args[0][0];
+  if (!body.coef.is_one() || body.f.size() != 1 || !body.f[0].exp.is_one() || nodes_[body.f[0].node].kind != Kind::Bracket) return false;
+  const Node& b = nodes_[body.f[0].node];
+  if (b.args[0].size() != 1 || !b.args[0][0].coef.is_one() || b.args[0][0].f.size() != 1 || !b.args[0][0].f[0].exp.is_one()) return false;
+  const Factor& read = b.args[0][0].f[0];
+  const Node& x = nodes_[read.node];
+  if (x.kind != Kind::Base || !x.not_all || !x.known.finite) return false;
+  // The values other than c that x may have.
+  int64_t least = x.known.lo, most = x.known.hi;
+  const int64_t c = *x.not_all;
+  if (c == least) least = x.hi > x.lo && x.lo == c ? x.hi : c + 1;
+  if (c == most) most = c - 1;
+  if ((b.lo > kNegInf && least < b.lo) || (b.hi < kPosInf && most >= b.hi)) return false;
+  // All places are counted.
+  const size_t own = b.dims.size(), w = own + 1, bound = static_cast<size_t>(n.num_bound()), bw = bound + 1;
+  std::vector<char> used(bound, 0);
+  for (size_t d = 0; d < x.dims.size(); ++d) {
+    Row row(bw, 0);
+    row[bound] = read.map[d * w + own];
+    for (size_t v = 0; v < own; ++v) {
+      for (size_t k = 0; k < bw; ++k) row[k] += read.map[d * w + v] * body.f[0].map[v * bw + k];
+    }
+    size_t var = bound, hits = 0;
+    for (size_t k = 0; k < bound; ++k) {
+      if (row[k] != 0) ++hits, var = k;
+    }
+    if (hits != 1 || row[var] != 1 || used[var]) return false;
+    used[var] = 1;
+    if (n.box[2 * var] + row[bound] > 0 || n.box[2 * var + 1] + row[bound] < x.dims[d]) return false;
+  }
+  return true;
+}
+
 Known Algebra::compute_known(const Node& n, int depth) const {
   Known k;
   // Ranges of the node's own variables; bound and inner ones from their boxes.
@@ -457,6 +493,7 @@ Known Algebra::compute_known(const Node& n, int depth) const {
           k.hi = a.hi == kPosInf || a.hi > kPosInf / std::max<int64_t>(volume, 1) ? kPosInf : a.hi <= 0 ? 0 : mul_checked(a.hi, volume);
           if (k.lo < kNegInf) k.lo = kNegInf;
         }
+        if (!k.nonzero && counts_some(n)) k.nonzero = k.no_zero = true;
         if (!k.nonzero && !k.no_zero && a.nonneg && fixed_extreme(n, depth)) {
           k.no_zero = true;
           k.nonzero = a.finite;
@@ -661,7 +698,8 @@ bool Algebra::fixed_extreme(const Node& n, int depth) const {
   const size_t own = n.dims.size();
   const int bound = n.num_bound();
   const size_t w = own + bound + 1;
-  // The condition under which an element counts, as factors that must all be 1.
+  // The condition under which an element counts, as factors that must all be 1, or be 0 if `outside`.
+  bool outside = false;
   std::vector<Factor> conditions;
   Ext ext = n.dims;
   for (int k = 0; k < bound; ++k) ext.push_back(n.box[2 * k] >= 0 ? n.box[2 * k + 1] : kUnbounded);
@@ -676,7 +714,29 @@ bool Algebra::fixed_extreme(const Node& n, int depth) const {
       }
     }
   } else {
-    return false;
+    // select(c, -inf, x) or select(c, x, -inf), x finite
+    const Poly& body = n.args[0];
+    if (n.fn != Fn::Max || body.size() != 1 || !body[0].coef.is_one() || body[0].f.size() != 1 || !body[0].f[0].exp.is_one()) return false;
+    const Factor& choice = body[0].f[0];
+    const Node& s = nodes_[choice.node];
+    if (s.kind != Kind::Fn || s.fn != Fn::Select) return false;
+    auto lowest = [&](const Poly& p) { return p.size() == 1 && p[0].coef.negative() && p[0].f.size() == 1 && p[0].f[0].node == inf(); };
+    if (!lowest(s.args[1]) && !lowest(s.args[2])) return false;
+    outside = lowest(s.args[1]);
+    if (!known(s.args[outside ? 2 : 1], s.dims, depth + 1).finite) return false;
+    const Poly& c = s.args[0];
+    if (c.size() != 1 || !c[0].coef.is_one() || c[0].f.size() != 1 || nodes_[c[0].f[0].node].kind != Kind::Bracket) return false;
+    Factor g{c[0].f[0].node, 1, {}};
+    const size_t sw = s.dims.size() + 1;
+    for (size_t d = 0; d < c[0].f[0].map.size() / sw; ++d) {
+      Row row(w, 0);
+      row[w - 1] = c[0].f[0].map[d * sw + sw - 1];
+      for (size_t v = 0; v + 1 < sw; ++v) {
+        for (size_t k = 0; k < w; ++k) row[k] += c[0].f[0].map[d * sw + v] * choice.map[v * w + k];
+      }
+      g.map.insert(g.map.end(), row.begin(), row.end());
+    }
+    conditions.push_back(std::move(g));
   }
   if (conditions.size() != 1) return false;
   const Factor& f = conditions[0];
@@ -707,6 +767,7 @@ bool Algebra::fixed_extreme(const Node& n, int depth) const {
   const int64_t q = row[own + var], kl = n.box[2 * var], kh = n.box[2 * var + 1] - 1;
   if (kl > kh) return false;
   const int64_t low = q > 0 ? kl : -kh, high = q > 0 ? kh : -kl;   // e ranges over [c + low, c + high], c in [lo, hi]
+  if (outside) return (b.lo > kNegInf && hi + low < b.lo) || (b.hi < kPosInf && lo + high >= b.hi);
   for (int64_t c : {lo, hi}) {
     if (b.lo > kNegInf && c + high < b.lo) return false;
     if (b.hi < kPosInf && c + low >= b.hi) return false;

@@ -352,6 +352,9 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
   if (is_total(ry)) {
     if (auto p = join_named(common, y.coef, ry[0], x.coef, rx, ctx)) return p;
   }
+  if (x.coef == -y.coef && rx.empty() != ry.empty()) {
+    if (auto p = join_weights(common, rx.empty() ? ry : rx, ctx)) return scale(*p, rx.empty() ? x.coef : y.coef);
+  }
   if (!(x.coef == y.coef)) return std::nullopt;
   common.coef = x.coef;
   if (rx.empty() || ry.empty()) return std::nullopt;

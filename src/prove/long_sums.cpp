@@ -34,51 +34,66 @@ Nid Algebra::newest_part(const Term& t) const {
 Poly Algebra::shorten(Poly p, const Ext& ctx) {
   if (p.size() <= kLong) return p;
   const Poly guards = take_guards(p);
-  if (!structure_known) {
-    if (p.size() <= kLong) return add(std::move(p), guards, ctx);
-    const Term t = as_term(p, ctx, false, true);
-    for (const Factor& f : t.f) {
-      const Node& n = nodes_[f.node];
-      if (!n.kept) continue;
-      LongSum named{f.node, {}};
-      Nid key = 0;
-      for (const Term& u : n.args[0]) {
-        named.summands.push_back(parts_of(u));
-        key = std::max(key, newest_part(u));
-      }
-      auto& list = long_sums_[key];
-      if (std::none_of(list.begin(), list.end(), [&](const LongSum& s) { return s.name == f.node; })) list.push_back(std::move(named));
-    }
-    return add({t}, guards, ctx);
-  }
-  // One name may hold another one: again until nothing more is found.
+  // Names that exist come first, the longest one of them, on both sides: one name may hold another one.
   for (bool found = true; found && p.size() > kLong;) {
     found = false;
-    for (size_t i = 0; i < p.size() && !found; ++i) {
-      const auto at = long_sums_.find(newest_part(p[i]));
+    std::vector<const LongSum*> names;
+    for (const Term& t : p) {
+      const auto at = long_sums_.find(newest_part(t));
       if (at == long_sums_.end()) continue;
       for (const LongSum& s : at->second) {
-        if (s.summands.size() > p.size()) continue;
-        std::vector<char> taken(p.size(), 0);
-        Poly inside, rest;
-        for (const auto& parts : s.summands) {
-          size_t j = 0;
-          while (j < p.size() && (taken[j] || parts_of(p[j]) != parts)) ++j;
-          if (j == p.size()) break;
-          taken[j] = 1;
-        }
-        for (size_t j = 0; j < p.size(); ++j) (taken[j] ? inside : rest).push_back(p[j]);
-        if (inside.size() != s.summands.size()) continue;
-        const Term t = as_term(inside, ctx, false, true);
-        if (std::none_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return f.node == s.name; })) continue;
-        ++applications;
-        p = add(std::move(rest), {t}, ctx);
-        found = true;
-        break;
+        if (s.summands.size() <= p.size()) names.push_back(&s);
       }
     }
+    std::sort(names.begin(), names.end(), [](const LongSum* a, const LongSum* b) {
+      return a->summands.size() != b->summands.size() ? a->summands.size() > b->summands.size() : a->name < b->name;
+    });
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    for (const LongSum* s : names) {
+      std::vector<char> taken(p.size(), 0);
+      Poly inside, rest;
+      for (const auto& parts : s->summands) {
+        size_t j = 0;
+        while (j < p.size() && (taken[j] || parts_of(p[j]) != parts)) ++j;
+        if (j == p.size()) break;
+        taken[j] = 1;
+      }
+      for (size_t j = 0; j < p.size(); ++j) (taken[j] ? inside : rest).push_back(p[j]);
+      if (inside.size() != s->summands.size()) continue;
+      const Term t = as_term(inside, ctx, false, true);
+      if (std::none_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return f.node == s->name; })) continue;
+      ++applications;
+      p = add(std::move(rest), {t}, ctx);
+      found = true;
+      break;
+    }
   }
-  return add(std::move(p), guards, ctx);
+  if (structure_known || p.size() <= kLong) return add(std::move(p), guards, ctx);
+  const Term t = as_term(p, ctx, false, true);
+  for (const Factor& f : t.f) {
+    const Node& n = nodes_[f.node];
+    if (!n.kept) continue;
+    LongSum named{f.node, {}};
+    Nid key = 0;
+    for (const Term& u : n.args[0]) {
+      named.summands.push_back(parts_of(u));
+      key = std::max(key, newest_part(u));
+    }
+    auto& list = long_sums_[key];
+    if (std::none_of(list.begin(), list.end(), [&](const LongSum& s) { return s.name == f.node; })) list.push_back(std::move(named));
+  }
+  return add({t}, guards, ctx);
+}
+
+// May what stands before a name be multiplied into it? Brackets would hide where it is undefined.
+bool Algebra::opens(const Term& rest, const Factor& name, const Ext& ctx) const {
+  const Known k = known(rest, ctx);
+  if (k.finite) return true;
+  bool brackets = false;
+  for (const Term& u : nodes_[name.node].args[0]) {
+    for (const Factor& f : u.f) brackets |= nodes_[f.node].kind == Kind::Bracket;
+  }
+  return k.never_inf() && !brackets;
 }
 
 uint64_t Algebra::pair_key(const Term& x, const Term& y) const {
@@ -129,7 +144,7 @@ Poly Algebra::lengthen(const Poly& p, const Ext& ctx) {
     // f (inf - x) is inf, f inf - f x may be undefined.
     Term rest = t;
     if (name != t.f.size()) rest.f.erase(rest.f.begin() + static_cast<std::ptrdiff_t>(name));
-    if (name == t.f.size() || t.coef.is_zero() || !known(rest, ctx).never_inf()) {
+    if (name == t.f.size() || t.coef.is_zero() || !opens(rest, t.f[name], ctx)) {
       out = add(std::move(out), {t}, ctx);
       continue;
     }

@@ -213,6 +213,17 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
   std::vector<Factor> inside;
   bool apart = true;   // infinite factors stay inside: inf (2 - 1) is inf, 2 inf - inf is undefined
   for (const Factor& f : t.f) apart &= known(Term{1, {f}}, ctx).never_inf();
+  // What may be undefined stays under the brackets that may select nothing: sum [e(k) = a] x(k) / t is 0 where no e(k) is a, whatever t is.
+  const auto is_mask = [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket && depends(f, width, free); };
+  const bool alone = std::count_if(t.f.begin(), t.f.end(), is_mask) == 1;
+  for (size_t i = 0; apart && i < t.f.size(); ++i) {
+    if (!is_mask(t.f[i]) || (alone && holds_somewhere(t.f[i], ctx, free))) continue;
+    for (const Factor& f : t.f) {
+      bool shared = false;
+      for (size_t v = free; v < ctx.size(); ++v) shared |= depends_on(f, width, v) && depends_on(t.f[i], width, v);
+      apart &= shared || known(Term{1, {f}}, ctx).finite;
+    }
+  }
   apart |= std::none_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return depends(f, width, free); });   // then there is only a count
   for (const Factor& f : t.f) {
     if (!apart || depends(f, width, free)) {
@@ -422,6 +433,29 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
     result = mul(result, {std::move(red)}, outer);
   }
   return result;
+}
+
+// Does the bracket of an index form hold somewhere in the range of a bound variable, for all values of the other variables (a causal mask)?
+bool Algebra::holds_somewhere(const Factor& bracket, const Ext& ctx, size_t free) {
+  const int64_t lo = nodes_[bracket.node].lo, hi = nodes_[bracket.node].hi;
+  const Poly e = arg_at(nodes_[bracket.node], bracket, 0, ctx);
+  if (e.size() != 1 || !e[0].coef.is_integer() || e[0].f.size() != 1 || e[0].f[0].node != iota() || !e[0].f[0].exp.is_one()) return false;
+  for (size_t k = free; k < ctx.size(); ++k) {
+    const int64_t q = mul_checked(e[0].coef.num(), e[0].f[0].map[k]);
+    if (q != 1 && q != -1) continue;
+    int64_t low = mul_checked(e[0].coef.num(), e[0].f[0].map[ctx.size()]), high = low;   // of the rest
+    bool bounded = ctx[k] != kUnbounded;
+    for (size_t v = 0; v < ctx.size(); ++v) {
+      const int64_t c = mul_checked(e[0].coef.num(), e[0].f[0].map[v]);
+      if (v == k || c == 0) continue;
+      bounded &= ctx[v] != kUnbounded;
+      if (bounded) (c < 0 ? low : high) += mul_checked(c, ctx[v] - 1);
+    }
+    if (!bounded) continue;
+    const int64_t least = q > 0 ? 0 : -(ctx[k] - 1), most = q > 0 ? ctx[k] - 1 : 0;
+    if ((lo == kNegInf || low + most >= lo) && (hi == kPosInf || high + least < hi)) return true;
+  }
+  return false;
 }
 
 // L-27: where a bracket of an index form makes every further summand 0, the box takes them in: a block of keys under a causal mask and

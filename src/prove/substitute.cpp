@@ -1,6 +1,7 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Substitution of variables, opening of definitions, comparison and text of polys.
 #include "prove/algebra.h"
+#include "prove/rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -177,17 +178,74 @@ bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_def
   return std::all_of(pieces.begin(), pieces.end(), [&](const Term& t) { return excused(x, y, t); });
 }
 
+// c m sum of D^-1 x = c m D^-1 sum of x, for the given divisors.
+Poly Algebra::pull_divisors(const Poly& p, const std::vector<Factor>& divisors, const Ext& ctx) {
+  Poly out;
+  for (const Term& t : p) {
+    Poly term{Term{t.coef, {}}};
+    for (const Factor& f : t.f) {
+      const Node& n = nodes_[f.node];
+      if (t.coef.is_zero() || n.kind != Kind::Red || n.fn != ir::Fn::Add || !f.exp.is_one()) {
+        term = t.coef.is_zero() ? Poly{t} : mul(term, {Term{1, {f}}}, ctx);
+        if (t.coef.is_zero()) break;
+        continue;
+      }
+      auto [body, ext] = open_red(f, ctx);
+      const size_t w = ext.size() + 1;
+      Term outside{1, {}}, inside{body.coef, {}};
+      for (const Factor& g : body.f) {
+        const bool pulled = !depends(g, w, ctx.size()) && std::find(divisors.begin(), divisors.end(), narrowed(g, w, ctx.size())) != divisors.end();
+        (pulled ? outside : inside).f.push_back(pulled ? narrowed(g, w, ctx.size()) : g);
+      }
+      if (outside.f.empty()) {
+        term = mul(term, {Term{1, {f}}}, ctx);
+        continue;
+      }
+      ++applications;
+      term = mul(mul(term, {std::move(outside)}, ctx), reduce(ir::Fn::Add, {std::move(inside)}, ext, static_cast<int>(ext.size() - ctx.size())), ctx);
+    }
+    out = add(std::move(out), term, ctx);
+  }
+  return out;
+}
+
 bool Algebra::equal_opened(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined) {
   if (equal(a, b, ctx, where_defined)) return true;
   Poly x = a, y = b;
+  if (where_defined) {
+    // The sequential value is undefined wherever one of these divisors is: elsewhere they leave the sums that hold them under brackets.
+    std::vector<Factor> divisors;
+    for (const Term& t : a) {
+      if (std::any_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; })) continue;
+      for (const Factor& f : t.f) {
+        if (f.exp.negative() && f.exp.is_integer()) divisors.push_back(f);
+      }
+    }
+    if (!divisors.empty()) {
+      x = pull_divisors(a, divisors, ctx);
+      y = pull_divisors(b, divisors, ctx);
+      if (equal(x, y, ctx, true)) return true;
+    }
+  }
   for (int depth = 0; depth < 2; ++depth) {
     // What both sides have stays as it is.
     Poly left, right, p, q;
     for (const Term& t : x) (std::find_if(y.begin(), y.end(), [&](const Term& u) { return u.coef == t.coef && same_monomial(t, u); }) == y.end() ? left : p).push_back(t);
     for (const Term& t : y) (std::find_if(x.begin(), x.end(), [&](const Term& u) { return u.coef == t.coef && same_monomial(t, u); }) == x.end() ? right : q).push_back(t);
+    // Only where it is little work: most goals that differ are wrong.
+    size_t terms = 0, names_seen = 0;
+    for (const Poly* side : {&left, &right}) {
+      for (const Term& t : *side) {
+        size_t longest = 1;
+        for (const Factor& f : t.f) {
+          if (nodes_[f.node].kind == Kind::Sum && f.exp.is_one()) longest = std::max(longest, nodes_[f.node].args[0].size());
+        }
+        terms += longest;
+        names_seen += longest > 1;
+      }
+    }
+    if (names_seen == 0 || terms > 24) return false;
     const Poly more = lengthen(left, ctx), others = lengthen(right, ctx);
-    if (more.size() == left.size() && others.size() == right.size()) return false;
-    if (more.size() + others.size() > 32) return false;
     x = add(std::move(p), more, ctx);
     y = add(std::move(q), others, ctx);
     if (equal(x, y, ctx, where_defined)) return true;

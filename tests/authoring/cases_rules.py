@@ -654,3 +654,50 @@ centred = case(
     why="x w - mean w is (x - mean) w.",
 )
 variant(centred, "local_mean", dist=lambda rank, x, w, v: torch.tanh(x * w + v - x.mean(0, keepdim=True) * w) @ w.T, why="Each rank takes the mean of its own rows.")
+
+# --- the largest of a masked row is finite where the mask leaves one (a blockwise softmax subtracts it)
+
+
+def explicit_softmax(s, mask):
+    s = s.masked_fill(~mask, -math.inf)
+    e = torch.exp(s - s.amax(-1, keepdim=True))
+    return e / e.sum(-1, keepdim=True)
+
+
+masked_max = case(
+    "masked_softmax_by_hand",
+    seq=lambda s: torch.softmax(s.masked_fill(~lower(s), -math.inf), -1),
+    dist=lambda rank, s: explicit_softmax(s, lower(s, 3 * rank)),
+    inputs={"s": Tensor((6, 6), "Shard(0)@cp")},
+    outputs={"out": {"expect": "Shard(0)@cp"}},
+    mesh={"cp": 2},
+    verdict="PROVED",
+    why="Every row has its diagonal, so that its largest element is finite and leaves the quotient.",
+)
+variant(masked_max, "same_diagonal", dist=lambda rank, s: explicit_softmax(s, lower(s)), why="The second rank's rows start at 3, its diagonal at 0.")
+
+# --- merging of normalised parts (L-57), as torch's ring attention does
+
+
+def merged(q, k, v, weigh):
+    parts = []
+    for a, b in zip(k.chunk(2), v.chunk(2), strict=True):
+        s = q @ a.T
+        lse = torch.logsumexp(s, -1, keepdim=True)
+        parts.append((torch.exp(s - lse) @ b, lse))
+    (out, lse), (more, other) = parts
+    return out - weigh(other, lse) * (out - more)
+
+
+merging = case(
+    "merged_parts_of_softmax",
+    seq=lambda q, k, v: torch.softmax(q @ k.T, -1) @ v,
+    dist=local(lambda q, k, v: merged(q, k, v, lambda other, lse: torch.sigmoid(other - lse))),
+    inputs={"q": Tensor((6, 3), "Shard(0)@cp"), "k": Tensor((6, 3)), "v": Tensor((6, 4))},
+    outputs={"out": {"expect": "Shard(0)@cp"}},
+    mesh={"cp": 2},
+    verdict="PROVED",
+    why="Two blocks of keys are merged by the logistic function of the difference of their logarithms.",
+)
+variant(merging, "weights_swapped", dist=local(lambda q, k, v: merged(q, k, v, lambda other, lse: torch.sigmoid(lse - other))), why="Each part gets the other's weight.")
+variant(merging, "half_each", dist=local(lambda q, k, v: merged(q, k, v, lambda other, lse: 0.5)), why="Both parts weigh the same.")
