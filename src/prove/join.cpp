@@ -305,9 +305,18 @@ std::optional<Poly> Algebra::roll_pair(const Term& common, const std::vector<Fac
   Ext ext = ctx;
   ext.push_back(2);
   ++applications;
+  // What may be undefined stays under the brackets.
+  Term outside{common.coef, {}};
+  const bool brackets = std::any_of(x.begin(), x.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; });
+  if (brackets && !known(common, ctx).finite) {
+    for (const Factor& f : common.f) body.f.push_back(widened(f, w, 1));
+    std::sort(body.f.begin(), body.f.end(), [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; });
+  } else {
+    outside = common;
+  }
   Poly sum = settle(body, ext, 1);
   if (sum.size() != 1) return std::nullopt;
-  return mul(make_term(common, ctx), sum, ctx);
+  return mul(make_term(outside, ctx), sum, ctx);
 }
 
 std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& ctx) {
