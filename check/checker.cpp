@@ -108,9 +108,7 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
   for (NodeId v = 0; v < nodes; ++v) {
     if (!needed[v]) continue;
     ++r.claims;
-    const uint64_t before = verifier.terms.spent;
     const std::string wrong = verifier.claim(v);
-    if (std::getenv("SP_TRACE") && verifier.terms.spent - before > (std::getenv("SP_ALL") ? 0u : 100000u)) std::fprintf(stderr, "%8.3fM %s %s\n", static_cast<double>(verifier.terms.spent - before) / 1e6, to_string(problem.graph, v).c_str(), wrong.substr(0, 200).c_str());
     if (!wrong.empty()) return reject(wrong);
   }
   for (const auto& [x, y] : pairs) {
@@ -122,7 +120,6 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
   r.assumptions.erase(std::unique(r.assumptions.begin(), r.assumptions.end()), r.assumptions.end());
   r.points = verifier.tested;
   r.reads = verifier.terms.spent;
-  if (std::getenv("SP_TRACE")) std::fprintf(stderr, "total %.3fM\n", static_cast<double>(r.reads) / 1e6);
   return r;
 }
 

@@ -168,7 +168,7 @@ std::string Verifier::elements(NodeId v) {
   tested += s.tested;
   if (!s.equal && is_sum) {
     if (summands(v, extents, all, 0) || summands(v, extents, all, 6)) return "";
-    q.budget = 30'000'000;
+    q.budget = 100'000'000;
     s = settle(terms, q, open);
     tested += s.tested;
   }
