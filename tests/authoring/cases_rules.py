@@ -557,9 +557,25 @@ long_sum = case(
     verdict="PROVED",
     why="Each layer's hidden features are cut over the ranks and its sum is reduced before it joins the stream.",
 )
-variant(long_sum, "in_another_order", verdict="PROVED", dist=lambda rank, x, w, v: stream(x, w, v, all_reduce, together=True), why="A sum in another order.")
-variant(long_sum, "reduced_twice", dist=lambda rank, x, w, v: stream(x, w, v, all_reduce, twice_at=2), why="One early summand is reduced twice.")
-variant(long_sum, "reduced_twice_late", dist=lambda rank, x, w, v: stream(x, w, v, all_reduce, twice_at=20), why="One late summand is reduced twice.")
+variant(
+    long_sum,
+    "in_another_order",
+    verdict="PROVED",
+    dist=lambda rank, x, w, v: stream(x, w, v, all_reduce, together=True),
+    why="A sum in another order.",
+)
+variant(
+    long_sum,
+    "reduced_twice",
+    dist=lambda rank, x, w, v: stream(x, w, v, all_reduce, twice_at=2),
+    why="One early summand is reduced twice.",
+)
+variant(
+    long_sum,
+    "reduced_twice_late",
+    dist=lambda rank, x, w, v: stream(x, w, v, all_reduce, twice_at=20),
+    why="One late summand is reduced twice.",
+)
 
 # --- the order of two sums (L-50): a blockwise attention's backward needs rowsum(g * out) where the formula has sum of p * (g v')
 
@@ -570,7 +586,12 @@ def softmax_backward(q, k, v, g, delta):
     return p * (d - delta(p, v, g, d))
 
 
-TWO_SUMS = {"q": Tensor((6, 3), "Shard(0)@cp"), "k": Tensor((5, 3)), "v": Tensor((5, 4)), "g": Tensor((6, 4), "Shard(0)@cp")}
+TWO_SUMS = {
+    "q": Tensor((6, 3), "Shard(0)@cp"),
+    "k": Tensor((5, 3)),
+    "v": Tensor((5, 4)),
+    "g": Tensor((6, 4), "Shard(0)@cp"),
+}
 two_sums = case(
     "two_sums_in_turn",
     seq=lambda q, k, v, g: softmax_backward(q, k, v, g, lambda p, v, g, d: (p * d).sum(-1, keepdim=True)),
@@ -584,13 +605,17 @@ two_sums = case(
 variant(
     two_sums,
     "of_other_values",
-    dist=local(lambda q, k, v, g: softmax_backward(q, k, v, g, lambda p, v, g, d: (g * (p @ v.flip(1))).sum(-1, keepdim=True))),
+    dist=local(
+        lambda q, k, v, g: softmax_backward(q, k, v, g, lambda p, v, g, d: (g * (p @ v.flip(1))).sum(-1, keepdim=True))
+    ),
     why="The features of the output are in another order than the gradient's.",
 )
 variant(
     two_sums,
     "one_feature_missing",
-    dist=local(lambda q, k, v, g: softmax_backward(q, k, v, g, lambda p, v, g, d: (g * (p @ v))[:, 1:].sum(-1, keepdim=True))),
+    dist=local(
+        lambda q, k, v, g: softmax_backward(q, k, v, g, lambda p, v, g, d: (g * (p @ v))[:, 1:].sum(-1, keepdim=True))
+    ),
     why="The first feature is not summed.",
 )
 
@@ -619,13 +644,18 @@ variant(
     accept=["UNKNOWN"],
     why="0 times an undefined quotient is undefined, where the one-device program has 0.",
 )
-variant(hidden, "same_diagonal", dist=lambda rank, x, n: torch.where(lower(x), 2 * x / n, 0.0), why="The second rank's rows start at 3, its diagonal at 0.")
+variant(
+    hidden,
+    "same_diagonal",
+    dist=lambda rank, x, n: torch.where(lower(x), 2 * x / n, 0.0),
+    why="The second rank's rows start at 3, its diagonal at 0.",
+)
 
 # --- causal blocks with another mask beside (L-11): behind the diagonal no mask is needed
 
 
 def causal_sums(rank, x, m, skip=0):
-    blocks = [b for b in all_gather(m[:, None] * x, 2).chunk(2)]
+    blocks = list(all_gather(m[:, None] * x, 2).chunk(2))
     out = torch.ones(3, 3).triu(skip) @ blocks[rank]
     return out + torch.ones(3, 3) @ blocks[1] if rank == 0 else out
 
@@ -640,7 +670,12 @@ causal = case(
     verdict="PROVED",
     why="Rank 0 adds the masked part of its own block and all of the next one.",
 )
-variant(causal, "without_diagonal", dist=lambda rank, x, m: causal_sums(rank, x, m, 1), why="The diagonal of each block is left out.")
+variant(
+    causal,
+    "without_diagonal",
+    dist=lambda rank, x, m: causal_sums(rank, x, m, 1),
+    why="The diagonal of each block is left out.",
+)
 
 # --- two terms that are a name of the one-device program (L-51)
 centred = case(
@@ -653,7 +688,12 @@ centred = case(
     verdict="PROVED",
     why="x w - mean w is (x - mean) w.",
 )
-variant(centred, "local_mean", dist=lambda rank, x, w, v: torch.tanh(x * w + v - x.mean(0, keepdim=True) * w) @ w.T, why="Each rank takes the mean of its own rows.")
+variant(
+    centred,
+    "local_mean",
+    dist=lambda rank, x, w, v: torch.tanh(x * w + v - x.mean(0, keepdim=True) * w) @ w.T,
+    why="Each rank takes the mean of its own rows.",
+)
 
 # --- the largest of a masked row is finite where the mask leaves one (a blockwise softmax subtracts it)
 
@@ -674,7 +714,12 @@ masked_max = case(
     verdict="PROVED",
     why="Every row has its diagonal, so that its largest element is finite and leaves the quotient.",
 )
-variant(masked_max, "same_diagonal", dist=lambda rank, s: explicit_softmax(s, lower(s)), why="The second rank's rows start at 3, its diagonal at 0.")
+variant(
+    masked_max,
+    "same_diagonal",
+    dist=lambda rank, s: explicit_softmax(s, lower(s)),
+    why="The second rank's rows start at 3, its diagonal at 0.",
+)
 
 # --- merging of normalised parts (L-57), as torch's ring attention does
 
@@ -699,5 +744,15 @@ merging = case(
     verdict="PROVED",
     why="Two blocks of keys are merged by the logistic function of the difference of their logarithms.",
 )
-variant(merging, "weights_swapped", dist=local(lambda q, k, v: merged(q, k, v, lambda other, lse: torch.sigmoid(lse - other))), why="Each part gets the other's weight.")
-variant(merging, "half_each", dist=local(lambda q, k, v: merged(q, k, v, lambda other, lse: 0.5)), why="Both parts weigh the same.")
+variant(
+    merging,
+    "weights_swapped",
+    dist=local(lambda q, k, v: merged(q, k, v, lambda other, lse: torch.sigmoid(lse - other))),
+    why="Each part gets the other's weight.",
+)
+variant(
+    merging,
+    "half_each",
+    dist=local(lambda q, k, v: merged(q, k, v, lambda other, lse: 0.5)),
+    why="Both parts weigh the same.",
+)
