@@ -15,14 +15,20 @@ OUT = {"out": {"expect": "Replicate"}}
 def input_gradient(rank, g, w, x, flip=False):
     back = torch.ops.aten.convolution_backward.default
     w = w.flip(2) if flip else w
-    return back(g, x, w, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1, [True, False, False])[0].square().sum((0, 2, 3))
+    return (
+        back(g, x, w, None, [2, 2], [1, 1], [1, 1], False, [0, 0], 1, [True, False, False])[0].square().sum((0, 2, 3))
+    )
 
 
 strided = case(
     "convolution_stride_gradient",
     seq=lambda g, w, x: input_gradient(0, g, w, x),
     dist=lambda rank, g, w, x: all_reduce(input_gradient(rank, g, w, x)),
-    inputs={"g": Tensor((4, 3, 3, 3), "Shard(0)@dp"), "w": Tensor((3, 2, 3, 3)), "x": Tensor((4, 2, 5, 5), "Shard(0)@dp")},
+    inputs={
+        "g": Tensor((4, 3, 3, 3), "Shard(0)@dp"),
+        "w": Tensor((3, 2, 3, 3)),
+        "x": Tensor((4, 2, 5, 5), "Shard(0)@dp"),
+    },
     outputs=OUT,
     mesh={"dp": 2},
     verdict="PROVED",
@@ -54,7 +60,12 @@ vit = case(
     verdict="PROVED",
     why="Rows of seven: a token, then two rows of three patches.",
 )
-variant(vit, "token_last", dist=lambda rank, x, token, w: patches(x, token, w, first=False), why="The token stands behind the patches.")
+variant(
+    vit,
+    "token_last",
+    dist=lambda rank, x, token, w: patches(x, token, w, first=False),
+    why="The token stands behind the patches.",
+)
 
 # --- a norm over parts whose factors have long numerators and denominators
 C, D = 0.1234567891, 0.9876543211
@@ -93,7 +104,12 @@ chosen = case(
     why="The one class that is the label counts, on the rank that has it.",
     manifest={"facts": ["label in [0, 6)"]},
 )
-variant(chosen, "no_offset", dist=lambda rank, x, label: picked(rank, x, label, offset=0), why="Every rank takes its classes for the first ones.")
+variant(
+    chosen,
+    "no_offset",
+    dist=lambda rank, x, label: picked(rank, x, label, offset=0),
+    why="Every rank takes its classes for the first ones.",
+)
 
 
 # --- an index that only its range keeps in bounds, below a comparison
@@ -113,7 +129,12 @@ bias = case(
     verdict="PROVED",
     why="Distances of three positions are below three, so nothing is undefined and the ranks' counts add up.",
 )
-variant(bias, "turned", dist=lambda rank, x, table: all_reduce(relative(x, table, turn=True)), why="The distances have the other sign.")
+variant(
+    bias,
+    "turned",
+    dist=lambda rank, x, table: all_reduce(relative(x, table, turn=True)),
+    why="The distances have the other sign.",
+)
 
 
 # --- tables read one by one: only the products behind them show that table t goes with column t
@@ -133,14 +154,22 @@ tables = case(
     "embedding_tables_apart",
     seq=lambda table, index: pooled(table.unbind(0), index.unbind(1)),
     dist=exchanged,
-    inputs={"table": Tensor((2, 5, 4), "Shard(0)@dp"), "index": Tensor((4, 2, 3), "Shard(0)@dp", dtype=torch.int64, high=5)},
+    inputs={
+        "table": Tensor((2, 5, 4), "Shard(0)@dp"),
+        "index": Tensor((4, 2, 3), "Shard(0)@dp", dtype=torch.int64, high=5),
+    },
     outputs={"out": {"expect": "Shard(0)@dp"}},
     mesh={"dp": 2},
     verdict="PROVED",
     why="Each rank pools its table over all rows and sends the rows home.",
     manifest={"facts": ["index in [0, 5)"]},
 )
-variant(tables, "first_column", dist=lambda rank, table, index: exchanged(rank, table, index, column=0), why="Both tables are read by the first column.")
+variant(
+    tables,
+    "first_column",
+    dist=lambda rank, table, index: exchanged(rank, table, index, column=0),
+    why="Both tables are read by the first column.",
+)
 
 
 # --- one flat buffer of several parameters, in which the end of one rank's part continues at the start of the next
@@ -171,7 +200,9 @@ variant(
 # --- a column behind the scores, which takes part in the maximum
 def with_sink(q, k, sink, turn=False):
     scores = q @ k.transpose(1, 2)
-    column = (sink.flip(0) if turn else sink)[None, :, None].expand(scores.shape[0], -1, scores.shape[1]).transpose(1, 2)
+    column = (
+        (sink.flip(0) if turn else sink)[None, :, None].expand(scores.shape[0], -1, scores.shape[1]).transpose(1, 2)
+    )
     both = torch.cat([scores, column[:, :, :1]], -1)
     return torch.exp(both - both.amax(-1, keepdim=True))[..., :-1]
 
@@ -186,7 +217,12 @@ sink = case(
     verdict="PROVED",
     why="The maximum is that of the scores of a row and of the sink.",
 )
-variant(sink, "turned", dist=lambda rank, q, k, sink: with_sink(q, k, sink, turn=True), why="The sinks are in another order.")
+variant(
+    sink,
+    "turned",
+    dist=lambda rank, q, k, sink: with_sink(q, k, sink, turn=True),
+    why="The sinks are in another order.",
+)
 
 # --- counting the classes behind a label
 count = case(
@@ -249,7 +285,9 @@ masked = case(
     numeric=False,  # NaN where v is negative, on both sides
     why="Each rank's mean is over half of the rows.",
 )
-variant(masked, "summed", dist=lambda rank, x, y, v: all_reduce(masked_mean(x, y, v)), why="The ranks' means are added.")
+variant(
+    masked, "summed", dist=lambda rank, x, y, v: all_reduce(masked_mean(x, y, v)), why="The ranks' means are added."
+)
 
 
 # --- positions of maxima within windows are a table that does not know the batch
@@ -294,7 +332,12 @@ rotation = case(
     verdict="PROVED",
     why="A product with the real number 1 leaves nothing undefined.",
 )
-variant(rotation, "turned_back", dist=lambda rank, x, angle: all_reduce(turned(x, angle, back=True)), why="The angles have the other sign.")
+variant(
+    rotation,
+    "turned_back",
+    dist=lambda rank, x, angle: all_reduce(turned(x, angle, back=True)),
+    why="The angles have the other sign.",
+)
 
 
 # --- bags of rows of which each rank holds some
@@ -317,7 +360,12 @@ bags = case(
     why="Each row of a bag is on one rank; the others add zeros.",
     manifest={"facts": ["index in [0, 6)"]},
 )
-variant(bags, "not_masked", dist=lambda rank, table, index: bag(rank, table, index, mask=False), why="The other ranks add their first row.")
+variant(
+    bags,
+    "not_masked",
+    dist=lambda rank, table, index: bag(rank, table, index, mask=False),
+    why="The other ranks add their first row.",
+)
 
 
 # --- one row on each rank
@@ -337,4 +385,9 @@ single = case(
     why="The labels of four rows are four places of one tensor.",
     manifest={"facts": ["label in [0, 5)"]},
 )
-variant(single, "summed", dist=lambda rank, x, label: all_reduce(bias_gradient(x, label, 1)), why="The rows are added instead of averaged.")
+variant(
+    single,
+    "summed",
+    dist=lambda rank, x, label: all_reduce(bias_gradient(x, label, 1)),
+    why="The rows are added instead of averaged.",
+)
