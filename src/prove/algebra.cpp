@@ -205,7 +205,7 @@ bool Algebra::combine_factors(Term& t, const Ext& ctx) {
     }
     if (!mixed) continue;
     auto [body, ext] = open_red(f, ctx);
-    std::sort(body.f.begin(), body.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+    std::sort(body.f.begin(), body.f.end(), before);
     Node block;
     block.kind = Kind::Red;
     block.fn = ir::Fn::Add;
@@ -218,7 +218,7 @@ bool Algebra::combine_factors(Term& t, const Ext& ctx) {
     f.node = g.node;
     f.map = std::move(g.map);
   }
-  std::sort(t.f.begin(), t.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+  std::sort(t.f.begin(), t.f.end(), before);
   // Equal bases: exponents add where that loses no undefined point (L-4).
   for (size_t i = 0; i + 1 < t.f.size();) {
     Factor &x = t.f[i], &y = t.f[i + 1];
@@ -365,7 +365,7 @@ Poly Algebra::scale(Poly a, const Rat& c) {
     const Rat old = t.coef;
     if (multiply_coefs(*this, old, c, t)) {
       symbols = true;
-      std::sort(t.f.begin(), t.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+      std::sort(t.f.begin(), t.f.end(), before);
     }
     if (t.f.size() == 1 && nodes_[t.f[0].node].kind == Kind::Inf) t.coef = t.coef.positive() ? 1 : -1;
   }
@@ -594,16 +594,16 @@ Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
     return p.size() > 1 || std::any_of(p[0].f.begin(), p[0].f.end(), [&](const Factor& f) { return nodes_[f.node].kind != Kind::Bracket && !f.exp.negative(); });
   };
   if (!square && !a.empty() && !b.empty() && (bracketed(a) || bracketed(b))) {
-    std::vector<Factor> brackets = common_brackets(a), more = common_brackets(b);
+    const std::vector<Factor> brackets = common_brackets(a), more = common_brackets(b);
     const Poly x = without(a, brackets), y = without(b, more);
     if (!bracketed(x) && !bracketed(y) && multiplies(x) && multiplies(y)) {
       Term t = as_term(x, ctx);
       const Term u = as_term(y, ctx);
       const Rat c = t.coef;
       multiply_coefs(*this, c, u.coef, t);
-      for (const std::vector<Factor>* fs : {&u.f, static_cast<const std::vector<Factor>*>(&brackets), static_cast<const std::vector<Factor>*>(&more)}) {
-        t.f.insert(t.f.end(), fs->begin(), fs->end());
-      }
+      t.f.insert(t.f.end(), u.f.begin(), u.f.end());
+      t.f.insert(t.f.end(), brackets.begin(), brackets.end());
+      t.f.insert(t.f.end(), more.begin(), more.end());
       return make_term(std::move(t), ctx);
     }
   }

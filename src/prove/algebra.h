@@ -117,11 +117,12 @@ class Algebra {
   Poly shorten(Poly p, const Ext& ctx);
   // f x + f y = f (x + y) where the sequential program has the name x + y (L-51).
   std::optional<Poly> group_names(const Poly& p, const Ext& ctx);
+  // c m/D - c m/D R/T = c m/T, where D + R = T (L-57).
   std::optional<Poly> join_weights(const Term& common, const std::vector<Factor>& weight, const Ext& ctx);
   Poly merge_parts(Poly p, const Ext& ctx);                     // a sum of normalised parts, their weights multiplied out (L-57)
-  bool opens(const Term& rest, const Factor& name, const Ext& ctx) const;
+  bool opens(const Term& rest, const Factor& name, const Ext& ctx) const;   // rest may be multiplied into what the name stands for
   uint64_t pair_key(const Term& x, const Term& y) const;        // of two terms, wherever they are read
-  Poly lengthen(const Poly& p, const Ext& ctx);                 // such names read as what they name, once
+  Poly lengthen(const Poly& p, const Ext& ctx);                 // names, also kept ones, read as what they name, once
 
   std::optional<Rat> as_constant(const Poly& p) const;
   Known known(const Poly& p, const Ext& ctx, int depth = 0) const;
@@ -206,13 +207,13 @@ class Algebra {
 
   bool names(const Factor& f) const { return nodes_[f.node].kind == Kind::Sum && !nodes_[f.node].kept; }   // a name read as what it names
 
+  using Parts = std::vector<std::pair<Nid, Rat>>;
   struct LongSum {
     Nid name;
-    std::vector<std::vector<std::pair<Nid, Rat>>> summands;
+    std::vector<Parts> summands;
   };
   std::unordered_set<uint64_t> pairs_;                          // keys of the sequential program's names of two terms
-  std::vector<std::pair<Nid, Rat>> parts_of(const Term& t) const;
-  Nid newest_part(const Term& t) const;
+  Parts parts_of(const Term& t) const;
   std::unordered_map<Nid, std::vector<LongSum>> long_sums_;   // by the newest node in them
   std::deque<Node> nodes_;   // references stay good while nodes are added
   std::unordered_map<std::vector<int64_t>, Nid, KeyHash> table_;
@@ -238,6 +239,7 @@ class Algebra {
 
 // Order of factors and terms; used everywhere, so that equal polys are equal vectors.
 int compare(const Factor& a, const Factor& b);
+inline bool before(const Factor& a, const Factor& b) { return compare(a, b) < 0; }
 int compare(const Term& a, const Term& b);       // monomials only, not coefficients
 bool same_monomial(const Term& a, const Term& b);
 

@@ -181,7 +181,7 @@ Poly Algebra::under(const Poly& e, const std::vector<Factor>& guards, const Ext&
       if (it != with.f.end()) with.f.erase(it);
     }
     // Only what disappears is a gain: a guard that merged with the term's own bracket must not stay behind.
-    if (!std::includes(u.f.begin(), u.f.end(), with.f.begin(), with.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; })) with = u;
+    if (!std::includes(u.f.begin(), u.f.end(), with.f.begin(), with.f.end(), before)) with = u;
     changed |= !same_monomial(with, u);
     better = add(std::move(better), make_term(std::move(with), ctx), ctx);
   }
@@ -345,7 +345,7 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
       if (p[0].f.empty()) continue;
       rest.push_back(p[0].f[0]);
     }
-    std::sort(rest.begin(), rest.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+    std::sort(rest.begin(), rest.end(), before);
     t.f = std::move(rest);
     if (!extra.empty()) return simplify_brackets(t, ctx);
   }
@@ -367,7 +367,7 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
       if (k != i) u.f.push_back(t.f[k]);
     }
     u.f.insert(u.f.end(), again[0].f.begin(), again[0].f.end());
-    std::sort(u.f.begin(), u.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+    std::sort(u.f.begin(), u.f.end(), before);
     if (same_monomial(u, t)) continue;
     t = std::move(u);
     return combine_factors(t, ctx);

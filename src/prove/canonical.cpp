@@ -404,7 +404,7 @@ class Canonicalizer {
       for (size_t t = 0; t < spec_.args[a].size(); ++t) {
         Term& term = spec_.args[a][t];
         for (size_t k = 0; k < term.f.size(); ++k) term.f[k].map = std::move(fresh[a][t][k]);
-        std::sort(term.f.begin(), term.f.end(), [](const Factor& x, const Factor& y) { return compare(x, y) < 0; });
+        std::sort(term.f.begin(), term.f.end(), before);
       }
       std::sort(spec_.args[a].begin(), spec_.args[a].end(), [](const Term& x, const Term& y) { return compare(x, y) < 0; });
     }

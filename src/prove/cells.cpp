@@ -195,7 +195,7 @@ bool Views::merge(Cell& x, const Cell& y, size_t dim) {
     if (r == dim) out.pos[r * w + w - 2] = k;
     out.pos[r * w + w - 1] = x.pos[r * xw + xw - 1];
   }
-  for (Term& t : merged) std::sort(t.f.begin(), t.f.end(), [](const Factor& a, const Factor& b) { return compare(a, b) < 0; });
+  for (Term& t : merged) std::sort(t.f.begin(), t.f.end(), before);
   std::sort(merged.begin(), merged.end(), [](const Term& a, const Term& b) { return compare(a, b) < 0; });
   out.poly = std::move(merged);
   tidy(out);
@@ -300,7 +300,7 @@ Poly Views::at(const Value& x, const std::vector<Row>& rows, const Ext& ctx) {
       n.ext.erase(n.ext.begin() + static_cast<std::ptrdiff_t>(var[i]));
       for (Term& t : n.poly) {
         for (Factor& f : t.f) f.map = without(f.map, SIZE_MAX);
-        std::sort(t.f.begin(), t.f.end(), [](const Factor& a, const Factor& b) { return compare(a, b) < 0; });
+        std::sort(t.f.begin(), t.f.end(), before);
       }
       std::sort(n.poly.begin(), n.poly.end(), [](const Term& a, const Term& b) { return compare(a, b) < 0; });
       less.cells.push_back(std::move(n));

@@ -31,17 +31,8 @@ std::optional<Poly> Algebra::exchange(const Term& body, const Ext& ext, int boun
     const size_t own = wide.size() - ext.size();
     if (own == 0 || own + static_cast<size_t>(bound) > 6) continue;
     flat.coef = flat.coef * body.coef;
-    const size_t w = ext.size() + 1;
     for (size_t i = 0; i < body.f.size(); ++i) {
-      if (i == at) continue;
-      Factor g{body.f[i].node, body.f[i].exp, {}};
-      for (size_t r = 0; r < body.f[i].map.size() / w; ++r) {
-        const auto row = body.f[i].map.begin() + static_cast<std::ptrdiff_t>(r * w);
-        g.map.insert(g.map.end(), row, row + static_cast<std::ptrdiff_t>(w) - 1);
-        g.map.insert(g.map.end(), own, 0);
-        g.map.push_back(row[static_cast<std::ptrdiff_t>(w) - 1]);
-      }
-      flat.f.push_back(std::move(g));
+      if (i != at) flat.f.push_back(widened(body.f[i], ext.size() + 1, own));
     }
     // inf (2 - 1) is inf, 2 inf - inf is undefined.
     if (!std::all_of(flat.f.begin(), flat.f.end(), [&](const Factor& f) { return known(f, wide).never_inf(); })) continue;
@@ -70,14 +61,16 @@ std::optional<Poly> Algebra::exchange(const Term& body, const Ext& ext, int boun
     for (const Factor& f : p[0].f) (depends(f, tw, inner) ? first : rest).f.push_back(depends(f, tw, inner) ? f : narrowed(f, tw, inner));
     if (rest.f.empty() || first.f.size() < 2) continue;
     const Ext middle(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(inner)), outer(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(free));
-    exchanging_ = true;
+    struct Scope {   // also where a limit throws
+      bool& busy;
+      ~Scope() { busy = false; }
+    } const scope{exchanging_ = true};
     const Poly within = reduce_term(first, turned, bound);
     Poly out;
     if (sequential_form(within)) {
       const Poly product = mul({rest}, within, middle);
       if (product.size() == 1) out = reduce_term(product[0], middle, static_cast<int>(own));
     }
-    exchanging_ = false;
     if (sequential_form(out)) {
       ++applications;
       return out;

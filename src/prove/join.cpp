@@ -29,18 +29,6 @@ void split_common(const Term& x, const Term& y, Term& common, std::vector<Factor
   }
 }
 
-// f over a context with `more` variables at its end that it does not use.
-Factor widened(const Factor& f, size_t width, size_t more) {
-  Factor g{f.node, f.exp, {}};
-  for (size_t at = 0; at < f.map.size(); at += width) {
-    const auto row = f.map.begin() + static_cast<std::ptrdiff_t>(at);
-    g.map.insert(g.map.end(), row, row + static_cast<std::ptrdiff_t>(width) - 1);
-    g.map.insert(g.map.end(), more, 0);
-    g.map.push_back(row[static_cast<std::ptrdiff_t>(width) - 1]);
-  }
-  return g;
-}
-
 }  // namespace
 
 // The sum of a joined body. A factor that is a sum itself may be part of one larger sum in the sequential program (one head of several in a
@@ -70,7 +58,7 @@ Poly Algebra::settle(const Term& body, const Ext& ext, int bound) {
   for (size_t i = 0; i < body.f.size(); ++i) {
     if (static_cast<int>(i) != inner) opened.f.push_back(widened(body.f[i], ext.size() + 1, wider.size() - ext.size()));
   }
-  std::sort(opened.f.begin(), opened.f.end(), [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; });
+  std::sort(opened.f.begin(), opened.f.end(), before);
   Poly flat = reduce_term(opened, wider, bound + static_cast<int>(wider.size() - ext.size()), Inner::Flat);
   return seen(flat) ? flat : nested;
 }
@@ -245,10 +233,9 @@ std::optional<Poly> Algebra::join_bodies(const Term& common, const Factor& x, co
         for (int k = 0; k < bound; ++k) f.map[d * w + m + k] = map[d * w + m + perm[k]];
       }
     }
-    auto order = [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; };
     Term other = bx;
-    std::sort(other.f.begin(), other.f.end(), order);
-    std::sort(turned.f.begin(), turned.f.end(), order);
+    std::sort(other.f.begin(), other.f.end(), before);
+    std::sort(turned.f.begin(), turned.f.end(), before);
     Term both{1, {}};
     std::vector<Factor> rx, ry;
     split_common(other, turned, both, rx, ry);
@@ -310,7 +297,7 @@ std::optional<Poly> Algebra::roll_pair(const Term& common, const std::vector<Fac
   const bool brackets = std::any_of(x.begin(), x.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; });
   if (brackets && !known(common, ctx).finite) {
     for (const Factor& f : common.f) body.f.push_back(widened(f, w, 1));
-    std::sort(body.f.begin(), body.f.end(), [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; });
+    std::sort(body.f.begin(), body.f.end(), before);
   } else {
     outside = common;
   }
@@ -413,7 +400,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
               for (size_t k = 0; k < order.size(); ++k) f.map[d * w + m + k] = map[d * w + m + static_cast<size_t>(order[k])];
             }
           }
-          std::sort(bo.f.begin(), bo.f.end(), [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; });
+          std::sort(bo.f.begin(), bo.f.end(), before);
         }
         next = order.size() <= 3 && bw.f.size() > bo.f.size() && std::next_permutation(order.begin(), order.end()) ? turn : turn + 1;
         if (next != turn) std::sort(order.begin(), order.end());
@@ -473,7 +460,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
         }
         if (!all) continue;
         // Intern `without` with its brackets as they are (no simplification, which would drop them again).
-        std::sort(closed.f.begin(), closed.f.end(), [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; });
+        std::sort(closed.f.begin(), closed.f.end(), before);
         Node n;
         n.kind = Kind::Red;
         n.fn = ir::Fn::Add;
@@ -486,9 +473,8 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
         whole.f.push_back(intern(std::move(n), ctx));   // not widened: both boxes must stay what they are
         Term other{common.coef, common.f};
         other.f.push_back(with);
-        auto by = [](const Factor& p, const Factor& q) { return prove::compare(p, q) < 0; };
-        std::sort(whole.f.begin(), whole.f.end(), by);
-        std::sort(other.f.begin(), other.f.end(), by);
+        std::sort(whole.f.begin(), whole.f.end(), before);
+        std::sort(other.f.begin(), other.f.end(), before);
         if (whole.f == (turn ? x.f : y.f)) return std::nullopt;
         if (auto joined = try_join(whole, other, ctx)) return joined;
       }

@@ -206,7 +206,7 @@ Known Algebra::known(const Poly& p, const Ext& ctx, int depth) const {
 // Where the sequential program reads by an index strictly, the index is in range, or the program stops. It says so only for the places that it
 // reads: the node is the most general form, and other places of it may be read by ranks alone.
 void Algebra::met(const Factor& f, const Ext& ctx) {
-  const Node& node = nodes_[f.node];
+  Node& node = nodes_[f.node];
   if (structure_known || node.hits) return;
   std::vector<char> used(ctx.size(), 0);
   bool all = true;
@@ -220,17 +220,15 @@ void Algebra::met(const Factor& f, const Ext& ctx) {
       used[v] = 1;
     }
   }
-  Node changed = node;
   if (all) {
-    changed.hits = true;
-    changed.known = compute_known(changed);
+    node.hits = true;
+    node.known = compute_known(node);
   } else {
     Node::Place place{ctx, f.map};
-    if (changed.met.size() >= 64 || std::find(changed.met.begin(), changed.met.end(), place) != changed.met.end()) return;
-    changed.met.push_back(std::move(place));
-    changed.positional = true;   // what is known of it depends on where it is read
+    if (node.met.size() >= 64 || std::find(node.met.begin(), node.met.end(), place) != node.met.end()) return;
+    node.met.push_back(std::move(place));
+    node.positional = true;   // what is known of it depends on where it is read
   }
-  nodes_[f.node] = std::move(changed);
 }
 
 // The place f is one of those: its rows are theirs at affine forms of ctx that stay in the variables' ranges.

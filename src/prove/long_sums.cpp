@@ -12,23 +12,21 @@ namespace {
 
 constexpr size_t kLong = 16;
 
-bool before(const Factor& x, const Factor& y) { return compare(x, y) < 0; }
+Nid newest(const std::vector<std::pair<Nid, Rat>>& parts) {
+  Nid n = 0;
+  for (const auto& [node, exp] : parts) n = std::max(n, node);
+  return n;
+}
 
 }  // namespace
 
 // What a summand is made of, wherever it is read; not scalars and divisors, which as_term takes out of the whole sum.
-std::vector<std::pair<Nid, Rat>> Algebra::parts_of(const Term& t) const {
-  std::vector<std::pair<Nid, Rat>> out;
+Algebra::Parts Algebra::parts_of(const Term& t) const {
+  Parts out;
   for (const Factor& f : t.f) {
     if (!f.exp.negative() && !nodes_[f.node].dims.empty()) out.emplace_back(f.node, f.exp);
   }
   return out;
-}
-
-Nid Algebra::newest_part(const Term& t) const {
-  Nid n = 0;
-  for (const auto& [node, exp] : parts_of(t)) n = std::max(n, node);
-  return n;
 }
 
 Poly Algebra::shorten(Poly p, const Ext& ctx) {
@@ -37,9 +35,11 @@ Poly Algebra::shorten(Poly p, const Ext& ctx) {
   // Names that exist come first, the longest one of them, on both sides: one name may hold another one.
   for (bool found = true; found && p.size() > kLong;) {
     found = false;
+    std::vector<Parts> parts;
+    for (const Term& t : p) parts.push_back(parts_of(t));
     std::vector<const LongSum*> names;
-    for (const Term& t : p) {
-      const auto at = long_sums_.find(newest_part(t));
+    for (const Parts& t : parts) {
+      const auto at = long_sums_.find(newest(t));
       if (at == long_sums_.end()) continue;
       for (const LongSum& s : at->second) {
         if (s.summands.size() <= p.size()) names.push_back(&s);
@@ -52,9 +52,9 @@ Poly Algebra::shorten(Poly p, const Ext& ctx) {
     for (const LongSum* s : names) {
       std::vector<char> taken(p.size(), 0);
       Poly inside, rest;
-      for (const auto& parts : s->summands) {
+      for (const Parts& summand : s->summands) {
         size_t j = 0;
-        while (j < p.size() && (taken[j] || parts_of(p[j]) != parts)) ++j;
+        while (j < p.size() && (taken[j] || parts[j] != summand)) ++j;
         if (j == p.size()) break;
         taken[j] = 1;
       }
@@ -77,7 +77,7 @@ Poly Algebra::shorten(Poly p, const Ext& ctx) {
     Nid key = 0;
     for (const Term& u : n.args[0]) {
       named.summands.push_back(parts_of(u));
-      key = std::max(key, newest_part(u));
+      key = std::max(key, newest(named.summands.back()));
     }
     auto& list = long_sums_[key];
     if (std::none_of(list.begin(), list.end(), [&](const LongSum& s) { return s.name == f.node; })) list.push_back(std::move(named));

@@ -8,12 +8,6 @@
 
 namespace shardproof::prove {
 
-namespace {
-
-bool before(const Factor& x, const Factor& y) { return compare(x, y) < 0; }
-
-}  // namespace
-
 // c m D^-1 - c m D^-1 R T^-1 = c m T^-1 where D + R = T: `weight` is R and T^-1.
 std::optional<Poly> Algebra::join_weights(const Term& common, const std::vector<Factor>& weight, const Ext& ctx) {
   if (weight.size() != 2) return std::nullopt;

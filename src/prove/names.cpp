@@ -103,7 +103,7 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators, bo
     }
   }
   t.f.insert(t.f.end(), content.begin(), content.end());
-  std::sort(t.f.begin(), t.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+  std::sort(t.f.begin(), t.f.end(), before);
   return t;
 }
 

@@ -119,7 +119,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
         }
         u.f.push_back(std::move(g));
       }
-      std::sort(u.f.begin(), u.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+      std::sort(u.f.begin(), u.f.end(), before);
       return reduce_term(u, merged, bound - 1, inner);
     }
   }
@@ -348,20 +348,12 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
       count += static_cast<int>(more);
       opened.coef = opened.coef * body.coef;
       for (size_t i = 0; i < body.f.size(); ++i) {
-        if (i == at) continue;
-        Factor g{body.f[i].node, body.f[i].exp, {}};
-        for (size_t r = 0; r < body.f[i].map.size() / w; ++r) {
-          const auto row = body.f[i].map.begin() + static_cast<std::ptrdiff_t>(r * w);
-          g.map.insert(g.map.end(), row, row + static_cast<std::ptrdiff_t>(w) - 1);
-          g.map.insert(g.map.end(), more, 0);
-          g.map.push_back(row[static_cast<std::ptrdiff_t>(w) - 1]);
-        }
-        opened.f.push_back(std::move(g));
+        if (i != at) opened.f.push_back(widened(body.f[i], w, more));
       }
       ext = std::move(wider);
       body = std::move(opened);
     }
-    std::sort(body.f.begin(), body.f.end(), [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; });
+    std::sort(body.f.begin(), body.f.end(), before);
     // How many k satisfy lo <= +-k + f < hi, where both ends always lie in the range of k: an index form (L-33).
     if (count == 1 && body.f.size() == 1 && body.f[0].exp.is_one() && nodes_[body.f[0].node].kind == Kind::Bracket) {
       const int64_t lo = nodes_[body.f[0].node].lo, hi = nodes_[body.f[0].node].hi, n = ext.back();

@@ -31,4 +31,16 @@ inline Factor narrowed(const Factor& f, size_t width, size_t from) {
   return g;
 }
 
+// f over a context with `more` variables at its end that it does not use.
+inline Factor widened(const Factor& f, size_t width, size_t more) {
+  Factor g{f.node, f.exp, {}};
+  for (size_t at = 0; at < f.map.size(); at += width) {
+    const auto row = f.map.begin() + static_cast<std::ptrdiff_t>(at);
+    g.map.insert(g.map.end(), row, row + static_cast<std::ptrdiff_t>(width) - 1);
+    g.map.insert(g.map.end(), more, 0);
+    g.map.push_back(row[static_cast<std::ptrdiff_t>(width) - 1]);
+  }
+  return g;
+}
+
 }  // namespace shardproof::prove

@@ -99,7 +99,6 @@ bool Algebra::centre_squares(Poly& p, const Ext& ctx) {
 std::optional<Poly> Algebra::join_named(const Term& common, const Rat& c, const Factor& r, const Rat& d, const std::vector<Factor>& rest, const Ext& ctx) {
   if (!structure_known || rest.size() < 2) return std::nullopt;
   const int bound = nodes_[r.node].num_bound();
-  auto order = [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; };
   for (size_t i = 0; i < rest.size(); ++i) {
     const Node& other = nodes_[rest[i].node];
     if (other.kind != Kind::Red || other.fn != ir::Fn::Add || !rest[i].exp.is_one() || other.num_bound() != bound || bound > 4) continue;
@@ -110,7 +109,7 @@ std::optional<Poly> Algebra::join_named(const Term& common, const Rat& c, const 
     bool finite = known(Term{1, long_body.f}, ext).finite && known(Term{1, rest}, ctx).finite;
     for (const Factor& f : long_body.f) finite &= known(Term{1, {f}}, ext).finite;
     if (!finite) continue;
-    std::sort(long_body.f.begin(), long_body.f.end(), order);
+    std::sort(long_body.f.begin(), long_body.f.end(), before);
     std::vector<int> perm(bound);
     for (int k = 0; k < bound; ++k) perm[k] = k;
     do {
@@ -124,10 +123,10 @@ std::optional<Poly> Algebra::join_named(const Term& common, const Rat& c, const 
           for (int k = 0; k < bound; ++k) f.map[at + m + k] = map[at + m + perm[k]];
         }
       }
-      std::sort(turned.f.begin(), turned.f.end(), order);
-      if (!std::includes(long_body.f.begin(), long_body.f.end(), turned.f.begin(), turned.f.end(), order)) continue;
+      std::sort(turned.f.begin(), turned.f.end(), before);
+      if (!std::includes(long_body.f.begin(), long_body.f.end(), turned.f.begin(), turned.f.end(), before)) continue;
       Term root{c * long_body.coef, {}}, free{d * body.coef, {}};
-      std::set_difference(long_body.f.begin(), long_body.f.end(), turned.f.begin(), turned.f.end(), std::back_inserter(root.f), order);
+      std::set_difference(long_body.f.begin(), long_body.f.end(), turned.f.begin(), turned.f.end(), std::back_inserter(root.f), before);
       for (size_t k = 0; k < rest.size(); ++k) {
         if (k != i) free.f.push_back(rest[k]);
       }

@@ -114,7 +114,6 @@ bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_def
   // What makes p undefined wherever the guard t is: a guard of its own, or a term with these factors; not where brackets hide it, and not an
   // infinite term, which may be a value.
   auto undefined_too = [&](const Poly& p, const Term& t) {
-    auto before = [](const Factor& x, const Factor& y) { return prove::compare(x, y) < 0; };
     auto is_bracket = [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; };
     std::vector<Factor> needed, allowed;
     for (const Factor& f : t.f) (is_bracket(f) ? allowed : needed).push_back(f);

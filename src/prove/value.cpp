@@ -98,7 +98,7 @@ void Views::tidy(Cell& c) {
         drop(c.pos);
         for (Term& t : c.poly) {
           for (Factor& f : t.f) drop(f.map);
-          std::sort(t.f.begin(), t.f.end(), [](const Factor& x, const Factor& y) { return compare(x, y) < 0; });
+          std::sort(t.f.begin(), t.f.end(), before);
         }
         std::sort(c.poly.begin(), c.poly.end(), [](const Term& x, const Term& y) { return compare(x, y) < 0; });
         c.ext[lo] = mul_checked(c.ext[lo], c.ext[hi]);
