@@ -43,6 +43,7 @@ format:
 lint: setup
 	@$(PY) tools/check_includes.py
 	@$(PY) tools/check_files.py
+	@if command -v clang-format >/dev/null; then git ls-files '*.h' '*.cpp' | xargs clang-format --dry-run -Werror; else echo 'no clang-format: the C++ format is not checked'; fi
 	@$(PY) -m ruff check $(PYTHON_FILES)
 	@$(PY) -m ruff format --check -q $(PYTHON_FILES)
 	@$(PY) -m mypy

@@ -31,9 +31,9 @@ int64_t count(const Located& c, size_t d) {
 
 bool apart(const Located& a, const Located& b, size_t d) {
   if (a.high[d] < b.low[d] || b.high[d] < a.low[d]) return true;
-  if (count(a, d) == a.high[d] - a.low[d] + 1 && count(b, d) == b.high[d] - b.low[d] + 1) return false;   // two intervals that meet
+  if (count(a, d) == a.high[d] - a.low[d] + 1 && count(b, d) == b.high[d] - b.low[d] + 1) return false;  // two intervals that meet
   std::vector<int64_t> x, y;
-  if (count(a, d) > (1 << 22) || count(b, d) > (1 << 22)) return false;   // cannot tell: taken as meeting, which rejects
+  if (count(a, d) > (1 << 22) || count(b, d) > (1 << 22)) return false;  // cannot tell: taken as meeting, which rejects
   enumerate(a, d, x);
   enumerate(b, d, y);
   size_t i = 0, j = 0;
@@ -106,7 +106,8 @@ std::string partition(const std::vector<Located>& cells, const ir::Shape& shape,
     for (int64_t e : c.cell->ext) v *= e;
     covered += v;
   }
-  if (covering && covered != total) return fmt::format("its cells have {} elements, the tensor has {}", static_cast<int64_t>(covered), static_cast<int64_t>(total));
+  if (covering && covered != total)
+    return fmt::format("its cells have {} elements, the tensor has {}", static_cast<int64_t>(covered), static_cast<int64_t>(total));
   if (cells.size() > 1) {
     // Sorted along each dimension in turn is not worth it: claims have few cells.
     for (size_t a = 0; a < cells.size(); ++a) {

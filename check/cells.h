@@ -1,6 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// Cells of a claim: boxes in mixed-radix coordinates. Every variable of extent > 1 belongs to one dimension, in which its step is larger than
-// all smaller digits together, so a cell's positions are a product of sets, one per dimension, and each position has one reading.
+// Cells of a claim: boxes in mixed-radix coordinates. Every variable of extent > 1 belongs to one dimension, in which its step is larger
+// than all smaller digits together, so a cell's positions are a product of sets, one per dimension, and each position has one reading.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Located {
     bool reversed;
   };
   const Cell* cell = nullptr;
-  std::vector<std::vector<Digit>> digits;   // per dimension, largest step first
-  std::vector<int64_t> low, high;           // inclusive
+  std::vector<std::vector<Digit>> digits;  // per dimension, largest step first
+  std::vector<int64_t> low, high;          // inclusive
   // The variables at position i; false: not in this cell.
   bool read(const int64_t* i, std::vector<int64_t>& x) const;
 };

@@ -131,16 +131,20 @@ std::string form_of(const TermNode& n) {
   switch (n.kind) {
     case TermKind::Base: return args == 0 && n.origin != ir::kNoNode ? "" : "an unknown without an origin";
     case TermKind::Iota: return args == 0 && n.dims == std::vector<int64_t>{kUnbounded} ? "" : "a malformed index";
-    case TermKind::Inf: case TermKind::Lit: return args == 0 && n.dims.empty() ? "" : "a constant with arguments";
+    case TermKind::Inf:
+    case TermKind::Lit: return args == 0 && n.dims.empty() ? "" : "a constant with arguments";
     case TermKind::Fn: return args >= 1 && n.fn != ir::Fn::None ? "" : "a function without arguments";
-    case TermKind::Sum: case TermKind::Bracket: return args == 1 ? "" : "the wrong number of arguments";
+    case TermKind::Sum:
+    case TermKind::Bracket: return args == 1 ? "" : "the wrong number of arguments";
     case TermKind::Red:
       if (args != 1 || n.box.size() % 2 != 0) return "a malformed reduction";
       for (size_t b = 0; b < n.box.size(); b += 2) {
         if (n.box[b] > n.box[b + 1] || n.box[b] < kNegInf || n.box[b + 1] > kPosInf) return "a reduction over a reversed range";
       }
-      return n.fn == ir::Fn::Add || n.fn == ir::Fn::Mul || n.fn == ir::Fn::Max || n.fn == ir::Fn::Min || n.fn == ir::Fn::And || n.fn == ir::Fn::Or
-                 ? "" : "a reduction by that function";
+      return n.fn == ir::Fn::Add || n.fn == ir::Fn::Mul || n.fn == ir::Fn::Max || n.fn == ir::Fn::Min || n.fn == ir::Fn::And ||
+                     n.fn == ir::Fn::Or
+                 ? ""
+                 : "a reduction by that function";
     case TermKind::Take: return args >= 2 && n.inner.size() == args && n.inner[0].size() + 1 == args ? "" : "a malformed lookup";
     case TermKind::Whole: return n.inner.size() == args && n.results <= n.dims.size() ? "" : "a malformed operator";
     case TermKind::Grid: return args == 0 ? "" : "a grid with arguments";
@@ -174,7 +178,8 @@ void read(Reader& r, Certificate& c) {
   for (size_t k = 0; k < terms && r.error.empty(); ++k) {
     TermNode n;
     const uint64_t kind = r.u(), fn = r.u(), dtype = r.u();
-    if (kind >= kTermKinds || fn > static_cast<uint64_t>(ir::Fn::Conj) || dtype > static_cast<uint64_t>(ir::DType::Token)) return r.fail("an unknown kind of term");
+    if (kind >= kTermKinds || fn > static_cast<uint64_t>(ir::Fn::Conj) || dtype > static_cast<uint64_t>(ir::DType::Token))
+      return r.fail("an unknown kind of term");
     n.kind = static_cast<TermKind>(kind);
     n.fn = static_cast<ir::Fn>(fn);
     n.dtype = static_cast<ir::DType>(dtype);

@@ -54,7 +54,7 @@ std::string goals(const Certificate& c, link::Problem& p, std::vector<std::pair<
   if (c.linked != linked) return fmt::format("it is about a linked graph of {} nodes, here are {}", c.linked, linked);
   size_t next = 0;
   for (size_t k = 0; k < p.outputs.size(); ++k) {
-    const link::Output o = p.outputs[k];   // a copy: goals append to the problem
+    const link::Output o = p.outputs[k];  // a copy: goals append to the problem
     if (!o.checked) continue;
     if (o.blocked) return fmt::format("output {}: {}", o.name, *o.blocked);
     if (next >= c.outputs.size()) return fmt::format("output {} is missing", o.name);
@@ -70,7 +70,8 @@ std::string goals(const Certificate& c, link::Problem& p, std::vector<std::pair<
     if (!placement) return fmt::format("output {}: {} is not what the manifest expects", o.name, proof.placement);
     const auto pairs = p.goals(o, *placement);
     if (!pairs || pairs->empty()) return fmt::format("output {} cannot have the placement {}", o.name, proof.placement);
-    if (*pairs != proof.goals) return fmt::format("output {}: its goals are not those that the placement {} asks for", o.name, proof.placement);
+    if (*pairs != proof.goals)
+      return fmt::format("output {}: its goals are not those that the placement {} asks for", o.name, proof.placement);
     all.insert(all.end(), pairs->begin(), pairs->end());
   }
   if (next == 0) return "no output is checked";
@@ -92,7 +93,8 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
   if (std::string wrong = goals(c, problem, pairs); !wrong.empty()) return reject(wrong);
   const size_t nodes = problem.graph.nodes.size();
   for (const TermNode& t : c.terms) {
-    if (t.kind == TermKind::Base && (t.origin >= nodes)) return reject(fmt::format("an unknown comes from node {}, which there is not", t.origin));
+    if (t.kind == TermKind::Base && (t.origin >= nodes))
+      return reject(fmt::format("an unknown comes from node {}, which there is not", t.origin));
   }
   for (const std::string& a : problem.assumptions) r.assumptions.push_back(a);
   Verifier verifier(c, problem, seed);
@@ -102,7 +104,8 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
   for (const auto& [x, y] : pairs) needed[x] = needed[y] = 1;
   for (NodeId v = static_cast<NodeId>(nodes); v-- > 0;) {
     if (!needed[v]) continue;
-    if (!verifier.claims.has(v)) return reject(fmt::format("no claim about node {} ({}), which the goals need", v, to_string(problem.graph, v)));
+    if (!verifier.claims.has(v))
+      return reject(fmt::format("no claim about node {} ({}), which the goals need", v, to_string(problem.graph, v)));
     for (NodeId in : verifier.operands(v)) needed[in] = 1;
   }
   for (NodeId v = 0; v < nodes; ++v) {

@@ -20,8 +20,8 @@
 namespace shardproof::check {
 
 struct Report {
-  std::string rejected;                    // "": accepted
-  std::vector<std::string> assumptions;    // what the acceptance rests on, each once
+  std::string rejected;                  // "": accepted
+  std::vector<std::string> assumptions;  // what the acceptance rests on, each once
   size_t claims = 0, goals = 0, points = 0, terms = 0;
   uint64_t reads = 0;
 };

@@ -16,7 +16,8 @@ std::string Claims::prepare() {
   located_.assign(n, {});
   for (const TermNode& t : c_.terms) {
     if (t.kind != TermKind::Base) continue;
-    if (t.origin >= n || p_.graph[t.origin].dtype == ir::DType::Token) return fmt::format("an unknown comes from node {}, which there is not", t.origin);
+    if (t.origin >= n || p_.graph[t.origin].dtype == ir::DType::Token)
+      return fmt::format("an unknown comes from node {}, which there is not", t.origin);
     if (t.dims != p_.graph[t.origin].shape) return fmt::format("the unknown of node {} has another shape than the node", t.origin);
   }
   for (size_t k = 0; k < c_.claims.size(); ++k) {
@@ -24,7 +25,8 @@ std::string Claims::prepare() {
     if (c.node >= n) return fmt::format("a claim about node {}, which there is not", c.node);
     const ir::Shape& shape = p_.graph[c.node].shape;
     if (of_[c.node]) return fmt::format("two claims about node {}", c.node);
-    if (static_cast<size_t>(c_.ranks[k]) != shape.size()) return fmt::format("the claim about node {} has {} dimensions, the node {}", c.node, c_.ranks[k], shape.size());
+    if (static_cast<size_t>(c_.ranks[k]) != shape.size())
+      return fmt::format("the claim about node {} has {} dimensions, the node {}", c.node, c_.ranks[k], shape.size());
     of_[c.node] = &c;
     std::vector<Located>& cells = located_[c.node];
     cells.resize(c.cells.size());
@@ -66,7 +68,7 @@ uint64_t Claims::number(NodeId v, const int64_t* i) const {
 }
 
 void Claims::top_terms(NodeId v, std::vector<uint32_t>& out) const {
-  if (!has(v)) return;   // a tuple
+  if (!has(v)) return;  // a tuple
   for (const Cell& c : of_[v]->cells) {
     for (const Product& t : c.poly) {
       for (const Factor& f : t.f) out.push_back(t_.kernel(f.node));
@@ -206,7 +208,9 @@ std::vector<Points::Link> Points::links(NodeId v, size_t operand, int64_t& shift
         for (size_t k = 0; k < s.size() && k < n.b.size(); ++k) plain(k, static_cast<size_t>(n.b[k]));
       }
       break;
-    case Op::Scatter: case Op::DynamicUpdate: case Op::Scan:
+    case Op::Scatter:
+    case Op::DynamicUpdate:
+    case Op::Scan:
       if (operand == 0) {
         for (size_t k = 0; k < s.size(); ++k) plain(k, k);
       }
@@ -280,7 +284,8 @@ uint64_t Points::signature(NodeId v, const std::vector<NodeId>& values, const In
 
 // Places along lines where a bracket or a comparison changes.
 void Points::changes(NodeId v, const std::vector<NodeId>& values) {
-  bool worth = p_.graph[v].op == Op::Map && p_.graph[v].fn >= ir::Fn::Eq && p_.graph[v].fn <= ir::Fn::Ge && !ir::is_float(p_.graph[p_.graph[v].in[0]].dtype);
+  bool worth = p_.graph[v].op == Op::Map && p_.graph[v].fn >= ir::Fn::Eq && p_.graph[v].fn <= ir::Fn::Ge &&
+               !ir::is_float(p_.graph[p_.graph[v].in[0]].dtype);
   for (NodeId u : values) {
     if (worth) break;
     for (const Cell& c : claims_.claim(u).cells) {
@@ -367,14 +372,15 @@ std::vector<Index> Points::of(NodeId v, bool with_operands) {
       }
       if (map.empty()) continue;
       auto through = [&](const Link& l, int64_t x) {
-        if (l.step <= -1000) return l.offset + x * (-l.step - 1000 + 1);   // padding: out = low + x * (interior + 1)
+        if (l.step <= -1000) return l.offset + x * (-l.step - 1000 + 1);  // padding: out = low + x * (interior + 1)
         const int64_t y = x - l.offset;
         return l.step == -1 ? -y : y / l.step;
       };
       for (const Link& l : map) {
         border(l.out, through(l, c.low[l.in]), through(l, c.high[l.in]));
         if (l.step > 1) border(l.out, through(l, c.low[l.in] + l.step - 1), through(l, c.high[l.in]));
-        for (const auto& g : c.digits[l.in]) border(l.out, through(l, c.low[l.in] + g.step), through(l, c.low[l.in] + g.step * (g.ext - 1)));
+        for (const auto& g : c.digits[l.in])
+          border(l.out, through(l, c.low[l.in] + g.step), through(l, c.low[l.in] + g.step * (g.ext - 1)));
       }
       some.clear();
       corners(c, s.size(), amount, some);

@@ -28,7 +28,7 @@ class Claims {
   // The cell that holds element i and its variables there.
   const Cell* cell(ir::NodeId v, const int64_t* i, std::vector<int64_t>& x) const;
   uint64_t shape(ir::NodeId v, const int64_t* i);
-  uint64_t number(ir::NodeId v, const int64_t* i) const;        // of the cell that holds element i
+  uint64_t number(ir::NodeId v, const int64_t* i) const;  // of the cell that holds element i
   // Terms that stand in the claim's polys (each once, by kernel).
   void top_terms(ir::NodeId v, std::vector<uint32_t>& out) const;
   // The claim says: the value is the unknown whose origin is this very node.
@@ -43,19 +43,20 @@ class Claims {
   std::vector<int64_t> x_;
 };
 
-// Test points of the claim of v: corners of all cells of the result and of the operands (mapped through the operator), points on both sides of
-// every border, both sides of changes of brackets and integer comparisons along lines, random ones.
+// Test points of the claim of v: corners of all cells of the result and of the operands (mapped through the operator), points on both sides
+// of every border, both sides of changes of brackets and integer comparisons along lines, random ones.
 class Points {
  public:
-  Points(const link::Problem& problem, Claims& claims, Terms& terms, uint64_t seed) : p_(problem), claims_(claims), t_(terms), random_(seed) {}
+  Points(const link::Problem& problem, Claims& claims, Terms& terms, uint64_t seed)
+      : p_(problem), claims_(claims), t_(terms), random_(seed) {}
   std::vector<Index> of(ir::NodeId v, bool with_operands);
-  std::vector<Index> of_pair(ir::NodeId x, ir::NodeId y);   // of two values of one shape
+  std::vector<Index> of_pair(ir::NodeId x, ir::NodeId y);  // of two values of one shape
   int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
 
  private:
   struct Link {
     size_t in, out;
-    int64_t offset, step;      // out = (in - offset) / step
+    int64_t offset, step;  // out = (in - offset) / step
   };
   std::vector<Link> links(ir::NodeId v, size_t operand, int64_t& shift) const;
   void corners(const Located& cell, size_t rank, int amount, std::vector<Index>& out);

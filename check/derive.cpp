@@ -35,12 +35,14 @@ Range row_range(const int64_t* row, const std::vector<int64_t>& ext, const std::
 Range times(Range a, Range b) {
   const __int128 cap = static_cast<__int128>(1) << 62;
   auto fit = [&](__int128 v) { return std::clamp(v, -cap, cap); };
-  const __int128 p[4] = {fit(a.first) * fit(b.first), fit(a.first) * fit(b.second), fit(a.second) * fit(b.first), fit(a.second) * fit(b.second)};
+  const __int128 p[4] = {fit(a.first) * fit(b.first), fit(a.first) * fit(b.second), fit(a.second) * fit(b.first),
+                         fit(a.second) * fit(b.second)};
   return {std::max(*std::min_element(p, p + 4), -cap), std::min(*std::max_element(p, p + 4), cap)};
 }
 
 // Extents and lows of the variables of argument a, for a term that is read in a box.
-void variables(const TermNode& n, size_t a, const std::vector<int64_t>& own, const std::vector<int64_t>& from, std::vector<int64_t>& ext, std::vector<int64_t>& low) {
+void variables(const TermNode& n, size_t a, const std::vector<int64_t>& own, const std::vector<int64_t>& from, std::vector<int64_t>& ext,
+               std::vector<int64_t>& low) {
   ext = own, low = from;
   if (n.kind == TermKind::Whole) ext.resize(n.dims.size() - n.results), low.resize(ext.size());
   for (size_t b = 0; b < n.box.size(); b += 2) low.push_back(n.box[b]), ext.push_back(std::max<int64_t>(n.box[b + 1] - n.box[b], 1));
@@ -86,7 +88,8 @@ void type_range(DType t, Derived& d) {
 
 }  // namespace
 
-// Claims read terms in their cells, and terms read others: so far a dimension that nothing bounds goes. Facts are derived for no more than that.
+// Claims read terms in their cells, and terms read others: so far a dimension that nothing bounds goes. Facts are derived for no more than
+// that.
 void Terms::find_reads() {
   const size_t n = c_.terms.size();
   std::vector<std::vector<Range>> read(n);
@@ -163,13 +166,13 @@ Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const s
         fits = r.first > -(kMost >> 2) && r.second < (kMost >> 2);
         from[k] = clip(r.first), own[k] = clip(r.second - r.first + 1);
       }
-      const bool pretending = pretend_;   // only of what is read directly
+      const bool pretending = pretend_;  // only of what is read directly
       pretend_ = false;
       if (fits) d = derived_in(f.node, own, from);
       pretend_ = pretending;
     }
     if (!d.finite && !guards_[f.node].empty()) {
-      bool held = true;   // by brackets of this product: where they are 0, so is it
+      bool held = true;  // by brackets of this product: where they are 0, so is it
       for (const Guard& g : guards_[f.node]) {
         const Factor* x = only_read(*g.index);
         std::vector<int64_t> place, rows;
@@ -179,7 +182,7 @@ Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const s
       }
       if (pretend_ || held) d.finite = d.noinf = true;
     }
-    if (n.kind == TermKind::Bracket && f.num > 0 && d.finite && d.hi == 0) {   // a product with a bracket that is 0
+    if (n.kind == TermKind::Bracket && f.num > 0 && d.finite && d.hi == 0) {  // a product with a bracket that is 0
       out = Derived{};
       out.finite = out.noinf = out.nonneg = out.integer = true;
       out.lo = out.hi = 0;
@@ -201,7 +204,7 @@ Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const s
     const bool nonpos = d.integer && d.hi <= 0 && whole && !even;
     if (nonpos) minus = !minus;
     out.finite &= d.finite && (f.num > 0 || d.nonzero) && (whole || d.nonneg);
-    out.noinf &= d.noinf;   // 1/0 and roots of negatives are undefined, 1/inf is 0: but inf inside may still show elsewhere
+    out.noinf &= d.noinf;  // 1/0 and roots of negatives are undefined, 1/inf is 0: but inf inside may still show elsewhere
     out.nonneg &= nonpos || d.nonneg || even || !whole;
     out.nonzero &= d.nonzero;
     out.integer &= d.integer && whole && f.num > 0;
@@ -211,7 +214,8 @@ Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const s
       Range r{std::min(lo, hi), hi};
       if (even && f.num == 2) {
         const __int128 m = std::max(r.first < 0 ? -r.first : r.first, r.second < 0 ? -r.second : r.second);
-        const __int128 l = r.first <= 0 && r.second >= 0 ? 0 : std::min(r.first < 0 ? -r.first : r.first, r.second < 0 ? -r.second : r.second);
+        const __int128 l =
+            r.first <= 0 && r.second >= 0 ? 0 : std::min(r.first < 0 ? -r.first : r.first, r.second < 0 ? -r.second : r.second);
         r = times({l, m}, {l, m});
         range = times(range, r);
       } else {
@@ -256,7 +260,8 @@ Derived Terms::derive(const Poly& p, const std::vector<int64_t>& ext, const std:
 // A term that is undefined only where an index leaves its range (a label that stands for "none"): which indices, where.
 void Terms::find_guards(uint32_t id) {
   const TermNode& t = c_.terms[id];
-  if (derived_[id].finite || (t.kind != TermKind::Take && t.kind != TermKind::Sum && t.kind != TermKind::Red && t.kind != TermKind::Fn)) return;
+  if (derived_[id].finite || (t.kind != TermKind::Take && t.kind != TermKind::Sum && t.kind != TermKind::Red && t.kind != TermKind::Fn))
+    return;
   pretend_ = true;
   const bool finite = derive_node(t, extent_[id], low_[id]).finite;
   pretend_ = false;
@@ -270,7 +275,7 @@ void Terms::find_guards(uint32_t id) {
       const Derived i = derive(t.args[a], ext, low);
       if (i.lo < 0 || i.hi >= t.inner[0][a - 1]) {
         Guard g{&t.args[a], std::vector<int64_t>(own * (own + 1), 0), own, t.inner[0][a - 1]};
-        for (const Product& p : t.args[a]) {   // the variables that it reads
+        for (const Product& p : t.args[a]) {  // the variables that it reads
           for (const Factor& f : p.f) {
             for (size_t k = 0; k < f.map.size(); ++k) {
               if (const size_t d = k % (own + 1); d < own && f.map[k] != 0) g.rows[d * (own + 1) + d] = 1;
@@ -289,9 +294,10 @@ void Terms::find_guards(uint32_t id) {
           Guard moved{g.index, {}, g.variables, g.extent};
           for (size_t r = 0; r < g.variables; ++r) {
             for (size_t k = own; k + 1 < w; ++k) {
-              if (rows[r * w + k] != 0) return;   // it hangs on a bound variable
+              if (rows[r * w + k] != 0) return;  // it hangs on a bound variable
             }
-            moved.rows.insert(moved.rows.end(), rows.begin() + static_cast<std::ptrdiff_t>(r * w), rows.begin() + static_cast<std::ptrdiff_t>(r * w + own));
+            moved.rows.insert(moved.rows.end(), rows.begin() + static_cast<std::ptrdiff_t>(r * w),
+                              rows.begin() + static_cast<std::ptrdiff_t>(r * w + own));
             moved.rows.push_back(rows[r * w + w - 1]);
           }
           bool known = false;
@@ -315,11 +321,13 @@ bool Terms::counts_any(const TermNode& n) const {
   const Factor& g = p.f[0];
   const TermNode& base = c_.terms[g.node];
   const Derived& d = derived_[g.node];
-  if (p.num != 1 || p.den != 1 || g.num != 1 || g.den != 1 || base.kind != TermKind::Base || d.gap_low != d.lo || d.gap_high <= d.gap_low) return false;
+  if (p.num != 1 || p.den != 1 || g.num != 1 || g.den != 1 || base.kind != TermKind::Base || d.gap_low != d.lo || d.gap_high <= d.gap_low)
+    return false;
   if (b.lo > d.gap_high || b.hi <= d.hi || b.lo <= d.gap_low) return false;
   bool stated = false;
   for (const link::Fact& fact : problem_.facts) {
-    stated |= fact.input == base.origin && fact.fact.kind == manifest::Fact::Kind::AnyNotEqual && fact.fact.value == static_cast<double>(d.gap_low);
+    stated |= fact.input == base.origin && fact.fact.kind == manifest::Fact::Kind::AnyNotEqual &&
+              fact.fact.value == static_cast<double>(d.gap_low);
   }
   const size_t own = n.dims.size(), w = own + n.box.size() / 2 + 1;
   std::vector<char> used(w, 0);
@@ -350,7 +358,7 @@ Derived Terms::derive_base(const TermNode& n) const {
   }
   switch (g.op) {
     case ir::Op::Input: {
-      d.finite = true;   // inputs are numbers: an assumption
+      d.finite = true;  // inputs are numbers: an assumption
       for (const link::Fact& f : problem_.facts) {
         if (f.input != n.origin) continue;
         using K = manifest::Fact::Kind;
@@ -394,11 +402,12 @@ Derived Terms::derive_base(const TermNode& n) const {
         d.finite &= std::isfinite(v.v);
         d.nonneg &= v.v >= 0;
         d.nonzero &= v.v != 0;
-        if (d.integer && std::isfinite(v.v) && std::fabs(v.v) < 0x1p60L) d.lo = std::min(d.lo, static_cast<int64_t>(v.v)), d.hi = std::max(d.hi, static_cast<int64_t>(v.v));
+        if (d.integer && std::isfinite(v.v) && std::fabs(v.v) < 0x1p60L)
+          d.lo = std::min(d.lo, static_cast<int64_t>(v.v)), d.hi = std::max(d.hi, static_cast<int64_t>(v.v));
         if (d.integer && !(std::fabs(v.v) < 0x1p60L)) d.lo = kNegInf, d.hi = kPosInf, d.nonneg = false;
       }
       break;
-    default: break;   // unspecified memory, results of operators that nobody reads: anything of the type
+    default: break;  // unspecified memory, results of operators that nobody reads: anything of the type
   }
   if (d.integer) {
     d.nonneg |= d.lo >= 0;
@@ -436,8 +445,8 @@ Derived Terms::derive_node(const TermNode& n, const std::vector<int64_t>& own, c
   if (n.kind == TermKind::Fn) {
     bool args = true;
     for (size_t a = 0; a < n.args.size(); ++a) args &= derive(n.args[a], own, from).noinf;
-    const bool poles = n.fn == Fn::Log || n.fn == Fn::Log2 || n.fn == Fn::Log10 || n.fn == Fn::Log1p || n.fn == Fn::Atanh || n.fn == Fn::Lgamma ||
-                       n.fn == Fn::Digamma || n.fn == Fn::ErfInv;
+    const bool poles = n.fn == Fn::Log || n.fn == Fn::Log2 || n.fn == Fn::Log10 || n.fn == Fn::Log1p || n.fn == Fn::Atanh ||
+                       n.fn == Fn::Lgamma || n.fn == Fn::Digamma || n.fn == Fn::ErfInv;
     k.noinf = args && !poles;
   }
   k.noinf |= k.finite || k.integer;
@@ -453,12 +462,8 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
   };
   switch (n.kind) {
     case TermKind::Base: return derive_base(n);
-    case TermKind::Iota:
-      k.finite = k.integer = true;
-      return k;
-    case TermKind::Inf:
-      k.nonneg = k.nonzero = true;
-      return k;
+    case TermKind::Iota: k.finite = k.integer = true; return k;
+    case TermKind::Inf: k.nonneg = k.nonzero = true; return k;
     case TermKind::Lit: {
       const Number v = literal_term(n);
       k.finite = std::isfinite(v.v);
@@ -498,7 +503,7 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
         }
         first = false;
       }
-      k.finite = false;   // whether the cells cover everything is not looked at
+      k.finite = false;  // whether the cells cover everything is not looked at
       return k;
     }
     case TermKind::Red: {
@@ -544,7 +549,7 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
       if ((n.name.starts_with("argmax") || n.name.starts_with("argmin")) && n.inner.size() == 1) {
         k.integer = k.nonneg = true;
         k.finite = arg(0).finite;
-        __int128 extent = 1;   // in digits
+        __int128 extent = 1;  // in digits
         for (int64_t e : n.inner[0]) extent = std::min(extent * std::max<int64_t>(e, 1), kMost);
         k.lo = 0, k.hi = clip(extent - 1);
       } else if (n.name.starts_with("sort:") && !n.args.empty()) {
@@ -561,13 +566,14 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
     case TermKind::Fn: break;
   }
   const Derived a = arg(0);
-  auto all = [&](bool Derived::* field) {
+  auto all = [&](bool Derived::*field) {
     bool v = true;
     for (size_t i = 0; i < n.args.size(); ++i) v &= arg(i).*field;
     return v;
   };
   switch (n.fn) {
-    case Fn::Exp: case Fn::Exp2:
+    case Fn::Exp:
+    case Fn::Exp2:
       k.nonneg = true;
       k.finite = k.nonzero = a.finite;
       return k;
@@ -580,13 +586,25 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
       k.finite = a.finite;
       k.nonneg = k.nonzero = true;
       return k;
-    case Fn::Tanh: case Fn::Erf: case Fn::Atan: case Fn::Asinh: case Fn::Sinh: case Fn::Cbrt:
+    case Fn::Tanh:
+    case Fn::Erf:
+    case Fn::Atan:
+    case Fn::Asinh:
+    case Fn::Sinh:
+    case Fn::Cbrt:
       k.finite = a.finite;
       k.nonneg = a.nonneg;
       k.nonzero = a.nonzero;
       return k;
-    case Fn::Sin: case Fn::Cos: case Fn::Erfc: k.finite = a.finite; return k;
-    case Fn::Floor: case Fn::Ceil: case Fn::Round: case Fn::RoundAway: case Fn::Trunc: case Fn::Sign:
+    case Fn::Sin:
+    case Fn::Cos:
+    case Fn::Erfc: k.finite = a.finite; return k;
+    case Fn::Floor:
+    case Fn::Ceil:
+    case Fn::Round:
+    case Fn::RoundAway:
+    case Fn::Trunc:
+    case Fn::Sign:
       k.finite = a.finite;
       k.integer = a.finite;
       k.nonneg = a.nonneg;
@@ -603,7 +621,8 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
       k.lo = 0;
       k.hi = a.lo <= kNegInf || a.hi >= kPosInf ? kPosInf : std::max(std::abs(a.lo), std::abs(a.hi));
       return k;
-    case Fn::Max: case Fn::Min: {
+    case Fn::Max:
+    case Fn::Min: {
       k = a;
       for (size_t i = 1; i < n.args.size(); ++i) {
         const Derived b = arg(i);
@@ -621,7 +640,7 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
     }
     case Fn::Select: {
       const Derived x = arg(1), y = arg(2);
-      if (a.finite && a.integer && a.lo == a.hi) return a.lo != 0 ? x : y;   // the branch that is taken here
+      if (a.finite && a.integer && a.lo == a.hi) return a.lo != 0 ? x : y;  // the branch that is taken here
       k.finite = a.finite && x.finite && y.finite;
       k.nonneg = x.nonneg && y.nonneg;
       k.nonzero = x.nonzero && y.nonzero;
@@ -629,17 +648,36 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
       k.lo = std::min(x.lo, y.lo), k.hi = std::max(x.hi, y.hi);
       return k;
     }
-    case Fn::Eq: case Fn::Ne: case Fn::Lt: case Fn::Le: case Fn::Gt: case Fn::Ge:
+    case Fn::Eq:
+    case Fn::Ne:
+    case Fn::Lt:
+    case Fn::Le:
+    case Fn::Gt:
+    case Fn::Ge:
       k.finite = all(&Derived::finite);
       k.nonneg = k.integer = true;
       k.lo = 0, k.hi = 1;
       return k;
-    case Fn::IsFinite: case Fn::IsNan: case Fn::IsInf:
+    case Fn::IsFinite:
+    case Fn::IsNan:
+    case Fn::IsInf:
       k.finite = k.nonneg = k.integer = true;
       k.lo = 0, k.hi = 1;
       return k;
-    case Fn::Convert: case Fn::Not: case Fn::Xor: case Fn::And: case Fn::Or: case Fn::Shl: case Fn::ShrA: case Fn::ShrL: case Fn::PopCount:
-    case Fn::Clz: case Fn::Div: case Fn::FloorDiv: case Fn::Rem: case Fn::Mod: {
+    case Fn::Convert:
+    case Fn::Not:
+    case Fn::Xor:
+    case Fn::And:
+    case Fn::Or:
+    case Fn::Shl:
+    case Fn::ShrA:
+    case Fn::ShrL:
+    case Fn::PopCount:
+    case Fn::Clz:
+    case Fn::Div:
+    case Fn::FloorDiv:
+    case Fn::Rem:
+    case Fn::Mod: {
       if (!ir::is_int(n.dtype)) return k;
       type_range(n.dtype, k);
       k.finite = all(&Derived::finite) && all(&Derived::integer);
@@ -649,7 +687,8 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
         k.finite &= b.nonzero;
         if ((n.fn == Fn::Mod || (n.fn == Fn::Rem && a.lo >= 0)) && b.lo > 0 && b.hi < kPosInf) k.lo = 0, k.hi = b.hi - 1, k.nonneg = true;
         if (n.fn == Fn::Rem && a.lo >= 0 && b.lo > 0) k.hi = std::min(k.hi, a.hi);
-        if ((n.fn == Fn::FloorDiv || n.fn == Fn::Div) && a.lo >= 0 && b.lo > 0) k.lo = 0, k.hi = a.hi >= kPosInf ? k.hi : a.hi / b.lo, k.nonneg = true;
+        if ((n.fn == Fn::FloorDiv || n.fn == Fn::Div) && a.lo >= 0 && b.lo > 0)
+          k.lo = 0, k.hi = a.hi >= kPosInf ? k.hi : a.hi / b.lo, k.nonneg = true;
       }
       return k;
     }

@@ -52,7 +52,8 @@ int run(const std::string& path, std::string manifest_path, std::optional<uint64
     return 1;
   }
   if (quiet) return 0;
-  std::string text = fmt::format("accepted: {} claims and {} goals over {} terms, at {} points, seed {}\n", r.claims, r.goals, r.terms, r.points, *seed);
+  std::string text =
+      fmt::format("accepted: {} claims and {} goals over {} terms, at {} points, seed {}\n", r.claims, r.goals, r.terms, r.points, *seed);
   for (const std::string& a : r.assumptions) text += fmt::format("  assuming that {}\n", a);
   std::fputs(text.c_str(), stdout);
   return 0;

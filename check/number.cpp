@@ -1,6 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// Arithmetic of the checker; the conventions are those of docs/manifest.md, section 4: x/0, inf - inf, 0 * inf, log and roots of negatives are
-// undefined; log 0 = -inf, exp(-inf) = 0, finite/inf = 0.
+// Arithmetic of the checker; the conventions are those of docs/manifest.md, section 4: x/0, inf - inf, 0 * inf, log and roots of negatives
+// are undefined; log 0 = -inf, exp(-inf) = 0, finite/inf = 0.
 #include "check/number.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool finite(const Number& x) { return std::isfinite(x.v); }
 
 // a*b - p, exactly, for p = the rounded product (Dekker; the library's fma of long doubles is slow).
 long double product_error(long double a, long double b, long double p) {
-  constexpr long double kSplit = 4294967297.0L;   // 2^32 + 1
+  constexpr long double kSplit = 4294967297.0L;  // 2^32 + 1
   const long double ca = kSplit * a, ah = ca - (ca - a), al = a - ah, cb = kSplit * b, bh = cb - (cb - b), bl = b - bh;
   return ((ah * bh - p) + ah * bl + al * bh) + al * bl;
 }
@@ -38,7 +38,7 @@ bool large(long double v) { return v != 0 && (std::fabs(v) > 0x1p8000L || std::f
 // e^t, with relative error r.
 Number exponential(long double t, long double r, bool& uncertain) {
   const long double k = std::floor(t / kLog2);
-  if (std::fabs(k) > 0x1p50L) return uncertain = true, undefined();   // no digit of the result is known
+  if (std::fabs(k) > 0x1p50L) return uncertain = true, undefined();  // no digit of the result is known
   const long double m = std::exp(t - k * kLog2);
   return scaled(m, m * (1 + std::fabs(t) + r), static_cast<int64_t>(k));
 }
@@ -47,7 +47,7 @@ long double size_of(long double v) { return std::isfinite(v) ? std::fabs(v) : 0;
 
 // f(a) for a differentiable f with derivative d at a.
 Number smooth(long double v, long double d, const Number& a, bool& uncertain) {
-  if (finite(a) && std::isinf(v)) uncertain = true;   // beyond the range of long double, not infinite
+  if (finite(a) && std::isinf(v)) uncertain = true;  // beyond the range of long double, not infinite
   Number r{v, 0};
   if (!std::isfinite(v)) return r;
   r.e = std::fabs(v) + std::fabs(d) * a.e;
@@ -83,7 +83,7 @@ Number from_bits(uint64_t v, DType t) {
 }
 
 Number integer_division(Fn fn, const Number& a, const Number& b, DType to, bool& uncertain) {
-  if (!finite(a) || !finite(b) || b.v == 0) return undefined();   // division by zero is open
+  if (!finite(a) || !finite(b) || b.v == 0) return undefined();  // division by zero is open
   if (a.e != 0 || b.e != 0 || a.v != std::floor(a.v) || b.v != std::floor(b.v)) return uncertain = true, undefined();
   const auto x = static_cast<__int128>(a.v), y = static_cast<__int128>(b.v);
   __int128 q = x / y, r = x % y;
@@ -107,7 +107,7 @@ Number bitwise(Fn fn, const Number* a, size_t n, DType t, bool& uncertain) {
       case Fn::Or: x |= y; break;
       case Fn::Xor: x ^= y; break;
       default:
-        if (y >= static_cast<uint64_t>(bits)) return undefined();   // open
+        if (y >= static_cast<uint64_t>(bits)) return undefined();  // open
         if (fn == Fn::Shl) x <<= y;
         if (fn == Fn::ShrL) x >>= y;
         if (fn == Fn::ShrA) {
@@ -132,7 +132,7 @@ Number add(const Number& a, const Number& b) {
     int ea = 0, eb = 0;
     std::frexp(a.v, &ea), std::frexp(b.v, &eb);
     const bool first = a.x + ea >= b.x + eb;
-    const Number &p = first ? a : b, &q = first ? b : a;   // p is the larger
+    const Number &p = first ? a : b, &q = first ? b : a;  // p is the larger
     const int64_t shift = std::max<int64_t>(q.x - p.x, -20000);
     const long double w = std::ldexp(q.v, static_cast<int>(shift)), we = std::ldexp(q.e, static_cast<int>(shift));
     return scaled(p.v + w, std::max(p.e, std::fabs(p.v)) + std::max(we, std::fabs(w)), p.x);
@@ -152,7 +152,7 @@ Number neg(const Number& a) { return {-a.v, a.e, a.x}; }
 
 Number mul(const Number& a, const Number& b) {
   const long double p = a.v * b.v, size = std::fabs(p);
-  if (size < 0x1p8000L && size > 0x1p-8000L && a.x == 0 && b.x == 0) {   // nearly always
+  if (size < 0x1p8000L && size > 0x1p-8000L && a.x == 0 && b.x == 0) {  // nearly always
     if (a.e == 0 && b.e == 0) return {p, product_error(a.v, b.v, p) == 0 ? 0 : size};
     return {p, size + std::fabs(a.v) * b.e + std::fabs(b.v) * a.e};
   }
@@ -278,9 +278,10 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
   bool beyond = false;
   for (size_t k = 0; k < n; ++k) beyond |= far(a[k]);
   if (beyond) {
-    const bool fine = fn == Fn::Add || fn == Fn::Mul || fn == Fn::Sub || fn == Fn::Neg || fn == Fn::Div || fn == Fn::Sqrt || fn == Fn::Rsqrt || fn == Fn::Log ||
-                      fn == Fn::Abs || fn == Fn::Sign || (fn >= Fn::Eq && fn <= Fn::Ge) || fn == Fn::IsFinite || fn == Fn::IsNan || fn == Fn::IsInf ||
-                      fn == Fn::Convert || fn == Fn::Max || fn == Fn::Min || fn == Fn::Log1p || fn == Fn::Expm1;
+    const bool fine = fn == Fn::Add || fn == Fn::Mul || fn == Fn::Sub || fn == Fn::Neg || fn == Fn::Div || fn == Fn::Sqrt ||
+                      fn == Fn::Rsqrt || fn == Fn::Log || fn == Fn::Abs || fn == Fn::Sign || (fn >= Fn::Eq && fn <= Fn::Ge) ||
+                      fn == Fn::IsFinite || fn == Fn::IsNan || fn == Fn::IsInf || fn == Fn::Convert || fn == Fn::Max || fn == Fn::Min ||
+                      fn == Fn::Log1p || fn == Fn::Expm1;
     if (!fine || ir::is_int(to)) return uncertain = true, undefined();
     if (fn == Fn::Max || fn == Fn::Min) {
       Number r = a[0];
@@ -328,11 +329,17 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
     case Fn::Not:
       if (boolean) return logic(x.v == 0);
       return bitwise(fn, a, n, to, uncertain);
-    case Fn::Shl: case Fn::ShrA: case Fn::ShrL: case Fn::PopCount: case Fn::Clz: return bitwise(fn, a, n, to, uncertain);
+    case Fn::Shl:
+    case Fn::ShrA:
+    case Fn::ShrL:
+    case Fn::PopCount:
+    case Fn::Clz: return bitwise(fn, a, n, to, uncertain);
     case Fn::Div:
       if (ir::is_int(to)) return integer_division(fn, x, a[1], to, uncertain);
       return divide(x, a[1], uncertain);
-    case Fn::FloorDiv: case Fn::Rem: case Fn::Mod: {
+    case Fn::FloorDiv:
+    case Fn::Rem:
+    case Fn::Mod: {
       if (ir::is_int(to)) return integer_division(fn, x, a[1], to, uncertain);
       const Number q = divide(x, a[1], uncertain);
       if (!finite(q) || !finite(a[1])) return undefined();
@@ -356,7 +363,8 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
         return twice % 2 == 0 ? power(x, twice / 2, 1, uncertain) : power(x, twice, 2, uncertain);
       }
       if (!finite(x) || !finite(y)) return uncertain = true, undefined();
-      if (x.v < 0) return y.e == 0 && y.v == std::floor(y.v) ? smooth(std::pow(x.v, y.v), y.v * std::pow(x.v, y.v) / x.v, x, uncertain) : undefined();
+      if (x.v < 0)
+        return y.e == 0 && y.v == std::floor(y.v) ? smooth(std::pow(x.v, y.v), y.v * std::pow(x.v, y.v) / x.v, x, uncertain) : undefined();
       if (x.v == 0) return y.v > 0 ? exact(0) : undefined();
       Number r = smooth(std::pow(x.v, y.v), y.v * std::pow(x.v, y.v) / x.v, x, uncertain);
       r.e += std::fabs(r.v * std::log(x.v)) * y.e;
@@ -371,7 +379,9 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
     }
     case Fn::Exp2: return smooth(std::exp2(x.v), std::exp2(x.v) * 0.7L, x, uncertain);
     case Fn::Expm1: return add(apply(Fn::Exp, a, 1, from, to, uncertain), exact(-1));
-    case Fn::Log: case Fn::Log2: case Fn::Log10: {
+    case Fn::Log:
+    case Fn::Log2:
+    case Fn::Log10: {
       if (x.e != 0 && finite(x) && std::fabs(x.v) <= x.e * kTolerance) return uncertain = true, undefined();
       if (x.v < 0) return undefined();
       if (x.v == 0) return exact(-INFINITY);
@@ -387,14 +397,18 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
     case Fn::Sqrt: return power(x, 1, 2, uncertain);
     case Fn::Rsqrt: return power(x, -1, 2, uncertain);
     case Fn::Cbrt: return x.v == 0 ? x : smooth(std::cbrt(x.v), std::cbrt(x.v) / (3 * x.v), x, uncertain);
-    case Fn::Sin: case Fn::Cos: case Fn::Tan: {
+    case Fn::Sin:
+    case Fn::Cos:
+    case Fn::Tan: {
       if (!finite(x)) return undefined();
       const long double s = std::sin(x.v), c = std::cos(x.v);
       if (fn == Fn::Sin) return x.v == 0 && x.e == 0 ? x : smooth(s, 1, {x.v, std::max(x.e, std::fabs(x.v))}, uncertain);
       if (fn == Fn::Cos) return x.v == 0 && x.e == 0 ? exact(1) : smooth(c, 1, {x.v, std::max(x.e, std::fabs(x.v))}, uncertain);
       return smooth(s / c, 1 / (c * c), {x.v, std::max(x.e, std::fabs(x.v))}, uncertain);
     }
-    case Fn::Asin: case Fn::Acos: case Fn::Atanh:
+    case Fn::Asin:
+    case Fn::Acos:
+    case Fn::Atanh:
       if (std::fabs(x.v) > 1) return undefined();
       if (fn == Fn::Atanh) return std::fabs(x.v) == 1 ? exact(x.v * INFINITY) : smooth(std::atanh(x.v), 1 / (1 - x.v * x.v), x, uncertain);
       return smooth(fn == Fn::Asin ? std::asin(x.v) : std::acos(x.v), 1 / std::sqrt(1 - x.v * x.v + 1e-9L), x, uncertain);
@@ -417,7 +431,8 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
     case Fn::Floor: return finite(x) ? exact(floor_of(x, uncertain)) : x;
     case Fn::Ceil: return finite(x) ? exact(-floor_of(neg(x), uncertain)) : x;
     case Fn::Trunc: return !finite(x) ? x : exact(x.v < 0 ? -floor_of(neg(x), uncertain) : floor_of(x, uncertain));
-    case Fn::Round: case Fn::RoundAway: {
+    case Fn::Round:
+    case Fn::RoundAway: {
       if (!finite(x)) return x;
       const Number twice = mul(x, exact(2));
       if (x.e != 0) floor_of(twice, uncertain);

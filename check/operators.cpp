@@ -30,7 +30,8 @@ int64_t volume(const std::vector<int64_t>& extents) {
 
 Number neutral(Fn fn) {
   switch (fn) {
-    case Fn::Mul: case Fn::And: return exact(1);
+    case Fn::Mul:
+    case Fn::And: return exact(1);
     case Fn::Max: return exact(-INFINITY);
     case Fn::Min: return exact(INFINITY);
     default: return exact(0);
@@ -51,26 +52,26 @@ bool Operators::view(ir::NodeId v, const Index& i, ir::NodeId& from, Index& j) c
   const ir::Shape& s = g_[from].shape;
   j.assign(s.size(), 0);
   switch (n.op) {
-    case Op::Transpose:   // S-11
+    case Op::Transpose:  // S-11
       for (size_t k = 0; k < i.size(); ++k) j[static_cast<size_t>(n.a[k])] = i[k];
       return true;
-    case Op::Reshape: {   // S-12
+    case Op::Reshape: {  // S-12
       int64_t at = 0;
       for (size_t k = 0; k < i.size(); ++k) at = at * n.shape[k] + i[k];
       for (size_t k = s.size(); k-- > 0;) j[k] = at % s[k], at /= s[k];
       return true;
     }
-    case Op::Slice:   // S-13
+    case Op::Slice:  // S-13
       for (size_t k = 0; k < i.size(); ++k) j[k] = n.a[k] + i[k] * n.c[k];
       return true;
-    case Op::Reverse:   // S-14
+    case Op::Reverse:  // S-14
       j = i;
       for (int64_t d : n.a) j[static_cast<size_t>(d)] = s[static_cast<size_t>(d)] - 1 - i[static_cast<size_t>(d)];
       return true;
-    case Op::Broadcast:   // S-15
+    case Op::Broadcast:  // S-15
       for (size_t k = 0; k < s.size(); ++k) j[k] = s[k] == 1 ? 0 : i[static_cast<size_t>(n.a[k])];
       return true;
-    case Op::Pad:   // S-16
+    case Op::Pad:  // S-16
       for (size_t k = 0; k < i.size(); ++k) {
         const int64_t p = i[k] - n.a[k], step = n.c[k] + 1;
         if (p < 0 || p % step != 0 || p / step >= s[k]) {
@@ -81,7 +82,7 @@ bool Operators::view(ir::NodeId v, const Index& i, ir::NodeId& from, Index& j) c
         j[k] = p / step;
       }
       return true;
-    case Op::Concat: {   // S-17
+    case Op::Concat: {  // S-17
       const auto d = static_cast<size_t>(n.a[0]);
       j = i;
       for (ir::NodeId in : n.in) {
@@ -91,7 +92,7 @@ bool Operators::view(ir::NodeId v, const Index& i, ir::NodeId& from, Index& j) c
       }
       return false;
     }
-    case Op::Window: {   // S-18
+    case Op::Window: {  // S-18
       const size_t rank = s.size();
       for (size_t k = 0; k < rank; ++k) j[k] = i[k];
       for (size_t k = 0; k < n.a.size(); ++k) {
@@ -112,7 +113,8 @@ bool Operators::reduces(ir::NodeId v, std::vector<int64_t>& extents) const {
     return true;
   }
   if (n.op == Op::Scatter && n.fn == Fn::Add && !n.set) {
-    for (int64_t b : n.b) extents.push_back(std::find(n.a.begin(), n.a.end(), b) == n.a.end() ? g_[n.in[1]].shape[static_cast<size_t>(b)] : 1);
+    for (int64_t b : n.b)
+      extents.push_back(std::find(n.a.begin(), n.a.end(), b) == n.a.end() ? g_[n.in[1]].shape[static_cast<size_t>(b)] : 1);
     return true;
   }
   if (n.op == Op::Contract) {
@@ -126,7 +128,7 @@ Number Operators::body(ir::NodeId v, const Index& i, const Index& k) {
   const ir::Node& n = g_[v];
   const ir::Shape& s = g_[n.in[0]].shape;
   Index x(s.size(), 0);
-  if (n.op == Op::Reduce) {   // S-21
+  if (n.op == Op::Reduce) {  // S-21
     size_t reduced = 0, kept = 0;
     for (size_t d = 0; d < s.size(); ++d) {
       if (reduced < n.a.size() && n.a[reduced] == static_cast<int64_t>(d)) {
@@ -137,7 +139,7 @@ Number Operators::body(ir::NodeId v, const Index& i, const Index& k) {
     }
     return read_(n.in[0], x.data());
   }
-  if (n.op == Op::Scatter) {   // S-25: the update at place k where it goes to i, and a share of the data
+  if (n.op == Op::Scatter) {  // S-25: the update at place k where it goes to i, and a share of the data
     const ir::Shape& u = g_[n.in[1]].shape;
     Index at(k), y(u.size(), 0);
     int64_t places = 1;
@@ -147,7 +149,7 @@ Number Operators::body(ir::NodeId v, const Index& i, const Index& k) {
         places *= u[static_cast<size_t>(n.b[b])];
       } else {
         at[b] = i[static_cast<size_t>(it - n.a.begin())];
-        if (at[b] >= u[static_cast<size_t>(n.b[b])]) return unknown = true, undefined();   // narrow windows: not summed this way
+        if (at[b] >= u[static_cast<size_t>(n.b[b])]) return unknown = true, undefined();  // narrow windows: not summed this way
       }
       y[static_cast<size_t>(n.b[b])] = at[b];
     }
@@ -201,10 +203,13 @@ Number Operators::reduce(ir::NodeId v, const Index& i) {
   bool first = true;
   do {
     const Number x = body(v, i, k);
-    r = first && fn != Fn::Add ? x : plain ? add(r, x) : fn == Fn::Add && ir::is_int(n.dtype) ? add(r, x) : combine(fn, r, x, n.dtype, uncertain);
+    r = first && fn != Fn::Add                 ? x
+        : plain                                ? add(r, x)
+        : fn == Fn::Add && ir::is_int(n.dtype) ? add(r, x)
+                                               : combine(fn, r, x, n.dtype, uncertain);
     first = false;
   } while (next(k, extents));
-  if (fn == Fn::Add && ir::is_int(n.dtype)) r = wrap(r, n.dtype, uncertain);   // wrapping at the end is wrapping at every step
+  if (fn == Fn::Add && ir::is_int(n.dtype)) r = wrap(r, n.dtype, uncertain);  // wrapping at the end is wrapping at every step
   return r;
 }
 
@@ -220,7 +225,7 @@ int Operators::index(const Number& v, int64_t extent, ir::IndexMode mode, int64_
   return 1;
 }
 
-Number Operators::take(const ir::Node& n, const Index& i) {   // S-24
+Number Operators::take(const ir::Node& n, const Index& i) {  // S-24
   const ir::Shape& s = g_[n.in[0]].shape;
   Index j(s.size(), 0), at;
   for (int64_t b : n.b) at.push_back(i[static_cast<size_t>(b)]);
@@ -236,7 +241,7 @@ Number Operators::take(const ir::Node& n, const Index& i) {   // S-24
   return read_(n.in[0], j.data());
 }
 
-Number Operators::scatter(const ir::Node& n, const Index& i) {   // S-25
+Number Operators::scatter(const ir::Node& n, const Index& i) {  // S-25
   const ir::Shape &s = g_[n.in[0]].shape, &u = g_[n.in[1]].shape;
   // An update dimension that the data follows stays at i, also where index operands run over it (batches).
   std::vector<int64_t> loop, fixed;
@@ -263,7 +268,7 @@ Number Operators::scatter(const ir::Node& n, const Index& i) {   // S-25
       }
       int64_t j = 0;
       const int in = index(read_(n.in[static_cast<size_t>(1 - n.a[k])], at.data()), s[k], n.mode, j);
-      if (in < 0) return undefined();   // the whole result is
+      if (in < 0) return undefined();  // the whole result is
       if (in == 0) dropped = true;
       mine &= j == i[k];
     }
@@ -282,7 +287,7 @@ Number Operators::scatter(const ir::Node& n, const Index& i) {   // S-25
   return r;
 }
 
-Number Operators::scan(const ir::Node& n, const Index& i) {   // S-26
+Number Operators::scan(const ir::Node& n, const Index& i) {  // S-26
   const auto d = static_cast<size_t>(n.a[0]);
   const int64_t extent = n.shape[d], exclusive = n.a[2];
   const int64_t first = n.a[1] ? i[d] + exclusive : 0, last = n.a[1] ? extent - 1 : i[d] - exclusive;
@@ -298,7 +303,7 @@ Number Operators::scan(const ir::Node& n, const Index& i) {   // S-26
   return n.fn == Fn::Add && ir::is_int(n.dtype) ? wrap(r, n.dtype, uncertain) : r;
 }
 
-Number Operators::extreme_position(const ir::Node& n, const Index& i) {   // S-22, ties to the lowest index
+Number Operators::extreme_position(const ir::Node& n, const Index& i) {  // S-22, ties to the lowest index
   const auto d = static_cast<size_t>(n.a[0]);
   Index x = i;
   x.insert(x.begin() + static_cast<std::ptrdiff_t>(d), 0);
@@ -316,7 +321,7 @@ Number Operators::extreme_position(const ir::Node& n, const Index& i) {   // S-2
   return exact(static_cast<long double>(where));
 }
 
-Number Operators::sorted(const ir::Node& t, int64_t result, const Index& i) {   // S-27
+Number Operators::sorted(const ir::Node& t, int64_t result, const Index& i) {  // S-27
   const auto d = static_cast<size_t>(t.a[0]);
   const int64_t extent = g_[t.in[0]].shape[d];
   if (!pay(static_cast<uint64_t>(extent) * 2)) return undefined();
@@ -327,7 +332,8 @@ Number Operators::sorted(const ir::Node& t, int64_t result, const Index& i) {   
     keys.emplace_back(read_(t.in[0], x.data()), k);
     if (is_undefined(keys.back().first)) return undefined();
   }
-  std::stable_sort(keys.begin(), keys.end(), [&](const auto& p, const auto& q) { return t.a[1] ? p.first.v > q.first.v : p.first.v < q.first.v; });
+  std::stable_sort(keys.begin(), keys.end(),
+                   [&](const auto& p, const auto& q) { return t.a[1] ? p.first.v > q.first.v : p.first.v < q.first.v; });
   for (size_t k = 1; k < keys.size(); ++k) order(keys[k - 1].first, keys[k].first, uncertain);
   x[d] = keys[static_cast<size_t>(i[d])].second;
   return read_(t.in[static_cast<size_t>(result)], x.data());
@@ -335,7 +341,7 @@ Number Operators::sorted(const ir::Node& t, int64_t result, const Index& i) {   
 
 bool Operators::start(const ir::Node& n, size_t operand, int64_t last, int64_t& out) {
   const Number v = read_(n.in[operand], nullptr);
-  if (last == 0) return out = 0, true;   // wherever it points
+  if (last == 0) return out = 0, true;  // wherever it points
   return index(v, last + 1, ir::IndexMode::Clamp, out) == 1;
 }
 
@@ -345,14 +351,14 @@ Number Operators::at(ir::NodeId v, const Index& i) {
   Index j;
   if (view(v, i, from, j)) return read_(from, j.data());
   switch (n.op) {
-    case Op::Const: return literal_value(n.lit, n.dtype);   // S-2
-    case Op::Iota: return exact(static_cast<long double>(i[static_cast<size_t>(n.a[0])]));   // S-3
-    case Op::Dense: {   // S-4
+    case Op::Const: return literal_value(n.lit, n.dtype);                                   // S-2
+    case Op::Iota: return exact(static_cast<long double>(i[static_cast<size_t>(n.a[0])]));  // S-3
+    case Op::Dense: {                                                                       // S-4
       size_t at = 0;
       for (size_t d = 0; d < i.size(); ++d) at = at * static_cast<size_t>(n.shape[d]) + static_cast<size_t>(i[d]);
       return literal_value((*n.dense)[at], n.dtype);
     }
-    case Op::Map: {   // S-19, S-20
+    case Op::Map: {  // S-19, S-20
       std::vector<Number> a;
       for (ir::NodeId in : n.in) a.push_back(read_(in, g_[in].shape.empty() ? nullptr : i.data()));
       const DType t = g_[n.in[n.fn == Fn::Select ? 1 : 0]].dtype;
@@ -363,12 +369,13 @@ Number Operators::at(ir::NodeId v, const Index& i) {
       }
       return apply(n.fn, a.data(), a.size(), t, n.dtype, uncertain);
     }
-    case Op::Reduce: case Op::Contract: return reduce(v, i);
+    case Op::Reduce:
+    case Op::Contract: return reduce(v, i);
     case Op::Take: return take(n, i);
     case Op::Scatter: return scatter(n, i);
     case Op::Scan: return scan(n, i);
     case Op::ArgReduce: return extreme_position(n, i);
-    case Op::DynamicSlice:   // S-31
+    case Op::DynamicSlice:  // S-31
       j.resize(i.size());
       for (size_t d = 0; d < i.size(); ++d) {
         int64_t s = 0;
@@ -376,7 +383,7 @@ Number Operators::at(ir::NodeId v, const Index& i) {
         j[d] = s + i[d];
       }
       return read_(n.in[0], j.data());
-    case Op::DynamicUpdate: {   // S-32
+    case Op::DynamicUpdate: {  // S-32
       bool inside = true;
       j.resize(i.size());
       for (size_t d = 0; d < i.size(); ++d) {
@@ -388,7 +395,7 @@ Number Operators::at(ir::NodeId v, const Index& i) {
       }
       return inside ? read_(n.in[1], j.data()) : read_(n.in[0], i.data());
     }
-    case Op::Result:   // S-28
+    case Op::Result:  // S-28
       if (g_[n.in[0]].op == Op::Sort) return sorted(g_[n.in[0]], n.a[0], i);
       break;
     default: break;

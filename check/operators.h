@@ -1,6 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// The meaning of the core operators (docs/spec.md, S-n) at one index of the result, over elements of the operands that someone else gives: here,
-// what the certificate claims of them. Written apart from the prover and the interpreter.
+// The meaning of the core operators (docs/spec.md, S-n) at one index of the result, over elements of the operands that someone else gives:
+// here, what the certificate claims of them. Written apart from the prover and the interpreter.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ class Operators {
   Number body(ir::NodeId v, const Index& i, const Index& k);
 
   bool open = false, unknown = false, uncertain = false;
-  uint64_t work = 0, budget = 0;      // elements read by one `at`; beyond the budget the result is uncertain
+  uint64_t work = 0, budget = 0;  // elements read by one `at`; beyond the budget the result is uncertain
 
  private:
   Number reduce(ir::NodeId v, const Index& i);

@@ -11,7 +11,7 @@ namespace shardproof::check {
 
 namespace {
 
-constexpr uint64_t kAll = 600'000'000;   // reads of one certificate, about a minute
+constexpr uint64_t kAll = 600'000'000;  // reads of one certificate, about a minute
 constexpr Draw kDraws[] = {Draw::Generic, Draw::Positive, Draw::Special, Draw::Wild, Draw::Special, Draw::Generic};
 
 bool agree(Relation relation, const Number& l, const Number& r) {
@@ -36,9 +36,9 @@ std::vector<uint32_t> frontier(Terms& t) {
   if (!out.empty()) return out;
   out = t.align(sides[0], sides[1]);
   if (!out.empty()) return out;
-  // Relatives: a term over nothing but what is read anyway, and terms over the same things as another (a sum and the sum of it over one more
-  // variable).
-  std::map<uint32_t, std::vector<uint32_t>> over;   // kernel -> what stands in its definition
+  // Relatives: a term over nothing but what is read anyway, and terms over the same things as another (a sum and the sum of it over one
+  // more variable).
+  std::map<uint32_t, std::vector<uint32_t>> over;  // kernel -> what stands in its definition
   std::map<std::vector<uint32_t>, int> alike;
   for (int s = 0; s < 2; ++s) {
     for (uint32_t id : t.leaves[s]) {
@@ -51,8 +51,10 @@ std::vector<uint32_t> frontier(Terms& t) {
       if (!it->second.empty()) ++alike[it->second];
     }
   }
-  auto one_sided = [&](uint32_t k) { return std::binary_search(sides[0].begin(), sides[0].end(), k) != std::binary_search(sides[1].begin(), sides[1].end(), k); };
-  std::set<std::vector<uint32_t>> urgent;   // with a member that one side only reads: these first
+  auto one_sided = [&](uint32_t k) {
+    return std::binary_search(sides[0].begin(), sides[0].end(), k) != std::binary_search(sides[1].begin(), sides[1].end(), k);
+  };
+  std::set<std::vector<uint32_t>> urgent;  // with a member that one side only reads: these first
   for (const auto& [kernel, list] : over) {
     if (!list.empty() && one_sided(kernel)) urgent.insert(list);
   }
@@ -65,8 +67,8 @@ std::vector<uint32_t> frontier(Terms& t) {
     }
     return !out.empty();
   };
-  // One side reads something (a free input, say) that the other has inside of a term: sums that were flattened on one side only. Those directly
-  // over it, else the earliest one that holds it.
+  // One side reads something (a free input, say) that the other has inside of a term: sums that were flattened on one side only. Those
+  // directly over it, else the earliest one that holds it.
   std::set<uint32_t> alone;
   for (const auto& [kernel, list] : over) {
     if (one_sided(kernel)) alone.insert(kernel);
@@ -130,7 +132,7 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
     result.equal = true;
     return result;
   }
-  size_t first = 0;   // a point that failed before is tried first
+  size_t first = 0;  // a point that failed before is tried first
   while (first < q.count && done[first]) ++first;
   std::vector<size_t> order;
   for (int level = 0; level <= q.levels; ++level) {
@@ -158,11 +160,11 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
       decided += !is_undefined(l) && !is_undefined(r);
     };
     size_t rounds = q.rounds ? q.rounds : std::size(kDraws) + (q.count < 12 ? 24 / std::max<size_t>(q.count, 1) : 0);
-    size_t stride = std::max<size_t>(1, q.count / 16);   // of the rounds after the first
+    size_t stride = std::max<size_t>(1, q.count / 16);  // of the rounds after the first
     for (size_t round = 0; round < rounds && !failed && t.spent <= t.budget; ++round) {
       t.start(static_cast<uint64_t>(level) * 1000 + round, kDraws[round % std::size(kDraws)]);
       const bool hints = q.hint && kDraws[round % std::size(kDraws)] == Draw::Special;
-      if (round == 0 || order.empty() || dearest < q.aim / 4) {   // else another point is worth more
+      if (round == 0 || order.empty() || dearest < q.aim / 4) {  // else another point is worth more
         t.favour(hints ? q.hint(first) : nullptr);
         test(first);
       }

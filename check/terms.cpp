@@ -24,14 +24,15 @@ DType type_named(const std::string& name) {
   for (int t = 0; t <= static_cast<int>(DType::Token); ++t) {
     if (ir::name(static_cast<DType>(t)) == name) return static_cast<DType>(t);
   }
-  return DType::I64;   // an integer of no declared width
+  return DType::I64;  // an integer of no declared width
 }
 
-long double unit(uint64_t h) { return static_cast<long double>(h >> 11) * 0x1p-53L; }   // [0, 1)
+long double unit(uint64_t h) { return static_cast<long double>(h >> 11) * 0x1p-53L; }  // [0, 1)
 
 }  // namespace
 
-Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint64_t seed) : c_(certificate), problem_(problem), secret_(mix(seed)) {
+Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint64_t seed)
+    : c_(certificate), problem_(problem), secret_(mix(seed)) {
   const size_t n = c_.terms.size();
   derived_.resize(n);
   guards_.resize(n);
@@ -77,7 +78,8 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
       kernel_[id] = kernels.try_emplace(mix(h, secret_), id).first->second;
       kernel_nonneg_.try_emplace(kernel_[id], true).first->second &= derived_[id].nonneg;
       std::vector<int64_t>& reach = reach_.try_emplace(kernel_[id], t.box).first->second;
-      for (size_t b = 0; b < t.box.size(); b += 2) reach[b] = std::min(reach[b], t.box[b]), reach[b + 1] = std::max(reach[b + 1], t.box[b + 1]);
+      for (size_t b = 0; b < t.box.size(); b += 2)
+        reach[b] = std::min(reach[b], t.box[b]), reach[b + 1] = std::max(reach[b + 1], t.box[b + 1]);
     }
   }
 }
@@ -116,7 +118,12 @@ bool Terms::symbol(const TermNode& n) const { return n.kind == TermKind::Lit && 
 bool Terms::can_open(uint32_t id) const {
   const TermNode& n = c_.terms[id];
   switch (n.kind) {
-    case TermKind::Fn: case TermKind::Sum: case TermKind::Red: case TermKind::Bracket: case TermKind::Take: case TermKind::Grid: return true;
+    case TermKind::Fn:
+    case TermKind::Sum:
+    case TermKind::Red:
+    case TermKind::Bracket:
+    case TermKind::Take:
+    case TermKind::Grid: return true;
     case TermKind::Lit: return symbol(n);
     case TermKind::Base: return problem_.graph[n.origin].op == ir::Op::Dense;
     default: return false;
@@ -134,12 +141,12 @@ void Terms::inside(uint32_t id, std::vector<uint32_t>& out) const {
 }
 
 std::vector<uint32_t> Terms::align(const std::vector<uint32_t>& left, const std::vector<uint32_t>& right) const {
-  std::map<uint32_t, int> sides;   // kernel -> 1: left, 2: right, 3: both
+  std::map<uint32_t, int> sides;  // kernel -> 1: left, 2: right, 3: both
   for (uint32_t k : left) sides[k] |= 1;
   for (uint32_t k : right) sides[k] |= 2;
   std::vector<uint32_t> out, more;
-  std::set<std::vector<uint32_t>> opened;   // over what
-  auto over = [&](uint32_t k) {   // into `more`
+  std::set<std::vector<uint32_t>> opened;  // over what
+  auto over = [&](uint32_t k) {            // into `more`
     more.clear();
     inside(k, more);
     std::sort(more.begin(), more.end());
@@ -216,7 +223,8 @@ Number Terms::factor(const Factor& f, const int64_t* x, size_t n) {
   const int64_t* row = f.map.data();
   for (size_t d = 0; d < rank; ++d, row += n + 1) {
     int64_t v = row[n];
-    for (size_t k = 0; k < n; ++k) v = static_cast<int64_t>(static_cast<uint64_t>(v) + static_cast<uint64_t>(row[k]) * static_cast<uint64_t>(x[k]));
+    for (size_t k = 0; k < n; ++k)
+      v = static_cast<int64_t>(static_cast<uint64_t>(v) + static_cast<uint64_t>(row[k]) * static_cast<uint64_t>(x[k]));
     index[d] = v;
   }
   switch (t.kind) {
@@ -321,7 +329,8 @@ Number Terms::define(uint32_t id, const int64_t* index) {
       const Number e = poly(n.args[0], index, own);
       if (is_undefined(e)) return undefined();
       if (e.e != 0) uncertain = true;
-      const bool low = n.lo <= kNegInf || e.v >= static_cast<long double>(n.lo), high = n.hi >= kPosInf || e.v < static_cast<long double>(n.hi);
+      const bool low = n.lo <= kNegInf || e.v >= static_cast<long double>(n.lo),
+                 high = n.hi >= kPosInf || e.v < static_cast<long double>(n.hi);
       return exact(low && high ? 1 : 0);
     }
     case TermKind::Fn: {
@@ -361,7 +370,8 @@ Number Terms::define(uint32_t id, const int64_t* index) {
           r = add(r, v);
         } else {
           const Number pair[2] = {r, v};
-          r = apply(n.fn, pair, 2, n.fn == Fn::And || n.fn == Fn::Or ? DType::Bool : DType::F32, n.fn == Fn::And || n.fn == Fn::Or ? DType::Bool : DType::F32, uncertain);
+          r = apply(n.fn, pair, 2, n.fn == Fn::And || n.fn == Fn::Or ? DType::Bool : DType::F32,
+                    n.fn == Fn::And || n.fn == Fn::Or ? DType::Bool : DType::F32, uncertain);
         }
         size_t k = b;
         while (k-- > 0) {
@@ -378,7 +388,8 @@ Number Terms::define(uint32_t id, const int64_t* index) {
         const Number i = poly(n.args[k], index, own);
         if (is_undefined(i) || std::isinf(i.v)) return undefined();
         if (i.e != 0 || i.v != std::floor(i.v)) return uncertain = true, undefined();
-        if (n.inner[0][k - 1] == kUnbounded ? std::fabs(i.v) > 0x1p61L : i.v < 0 || i.v >= static_cast<long double>(n.inner[0][k - 1])) return undefined();
+        if (n.inner[0][k - 1] == kUnbounded ? std::fabs(i.v) > 0x1p61L : i.v < 0 || i.v >= static_cast<long double>(n.inner[0][k - 1]))
+          return undefined();
         x.push_back(static_cast<int64_t>(i.v));
       }
       return poly(n.args[0], x.data(), x.size());
@@ -410,8 +421,8 @@ Number Terms::measure(uint32_t id, const int64_t* index) {
   const bool nonneg = kernel_nonneg_.at(kernel_[id]);
   const size_t b = n.box.size() / 2;
   if (n.fn != Fn::Add) {
-    // Element k has the value of its ruler mark (how often 2 divides k + shift) plus a random part below 1, summed over the variables: in any
-    // range one mark is the highest, and it is found at once.
+    // Element k has the value of its ruler mark (how often 2 divides k + shift) plus a random part below 1, summed over the variables: in
+    // any range one mark is the highest, and it is found at once.
     long double total = 0;
     for (size_t k = 0; k < b; ++k) {
       const uint64_t r = mix(h, 901 + k);
@@ -434,7 +445,7 @@ Number Terms::measure(uint32_t id, const int64_t* index) {
       auto at = [&](int64_t v) {
         const uint64_t r = mix(mix(h, static_cast<uint64_t>(part) * 64 + k), static_cast<uint64_t>(v));
         if (!nonneg && draw_ != Draw::Positive) return unit(r) - 0.5L;
-        return static_cast<long double>(v) + unit(r) * 0.9375L;   // grows
+        return static_cast<long double>(v) + unit(r) * 0.9375L;  // grows
       };
       const int64_t lo = n.box[2 * k], hi = n.box[2 * k + 1];
       product = mul(product, lo == hi ? exact(0) : Number{at(hi) - at(lo), std::fabs(at(hi)) + std::fabs(at(lo))});
@@ -467,12 +478,13 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
   const TermNode& n = c_.terms[id];
   Derived d = derived_[id];
   bool looked = !positional_[id];
-  auto look = [&] {   // what is known at this place, if that has ever helped
+  auto look = [&] {  // what is known at this place, if that has ever helped
     if (looked || helped_[id] >= kTries) return;
     looked = true;
     const Derived at = derived_at(id, index);
     if (helped_[id] >= 0) ++helped_[id];
-    if (at.finite != d.finite || at.noinf != d.noinf || at.nonneg != d.nonneg || at.nonzero != d.nonzero || at.integer != d.integer || at.lo != d.lo || at.hi != d.hi) {
+    if (at.finite != d.finite || at.noinf != d.noinf || at.nonneg != d.nonneg || at.nonzero != d.nonzero || at.integer != d.integer ||
+        at.lo != d.lo || at.hi != d.hi) {
       helped_[id] = -1;
     }
     d = at;
@@ -485,11 +497,13 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
       bool inside = true;
       const std::vector<int64_t>& reach = reach_.at(kernel_[id]);
       for (size_t b = 0; b < n.box.size(); b += 2) {
-        const int64_t place = reach[b] + static_cast<int64_t>(mix(r, 30 + b) % static_cast<uint64_t>(std::max<int64_t>(reach[b + 1] - reach[b], 1)));
+        const int64_t place =
+            reach[b] + static_cast<int64_t>(mix(r, 30 + b) % static_cast<uint64_t>(std::max<int64_t>(reach[b + 1] - reach[b], 1)));
         inside &= place >= n.box[b] && place < n.box[b + 1];
       }
       if (inside) look();
-      if (inside && !d.finite && !guarded(id, index)) return mix(r, 2) % 2 || d.noinf ? undefined() : exact(!d.nonneg && mix(r, 3) % 2 ? -INFINITY : INFINITY);
+      if (inside && !d.finite && !guarded(id, index))
+        return mix(r, 2) % 2 || d.noinf ? undefined() : exact(!d.nonneg && mix(r, 3) % 2 ? -INFINITY : INFINITY);
     }
     return measure(id, index);
   }
@@ -506,7 +520,7 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
     look();
     const int64_t lo = std::max(d.lo, kNegInf), hi = std::min(d.hi, kPosInf);
     if (lo >= hi) return exact(static_cast<long double>(lo));
-    auto allowed = [&](int64_t v) {   // what facts exclude between an exception and a range does not occur
+    auto allowed = [&](int64_t v) {  // what facts exclude between an exception and a range does not occur
       return exact(static_cast<long double>(v <= d.gap_low || v >= d.gap_high ? v : mix(h, 21) % 2 ? d.gap_low : d.gap_high));
     };
     auto clamp = [&](int64_t v) { return allowed(std::clamp(v, lo, hi)); };
@@ -529,10 +543,13 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
           }
       }
     }
-    if (static_cast<long double>(hi) - static_cast<long double>(lo) < 0x1p40L) return allowed(lo + static_cast<int64_t>(r % static_cast<uint64_t>(hi - lo + 1)));
-    if (draw_ == Draw::Wild && mix(h, 7) % 2) {   // the ends of 64 bits: sums wrap there
+    if (static_cast<long double>(hi) - static_cast<long double>(lo) < 0x1p40L)
+      return allowed(lo + static_cast<int64_t>(r % static_cast<uint64_t>(hi - lo + 1)));
+    if (draw_ == Draw::Wild && mix(h, 7) % 2) {  // the ends of 64 bits: sums wrap there
       const bool low = lo < 0 && mix(h, 8) % 2;
-      const long double end = low ? -0x1p63L : n.kind == TermKind::Base && problem_.graph[n.origin].dtype == DType::U64 ? 0x1p64L - 1 : 0x1p63L - 1;
+      const long double end = low                                                                        ? -0x1p63L
+                              : n.kind == TermKind::Base && problem_.graph[n.origin].dtype == DType::U64 ? 0x1p64L - 1
+                                                                                                         : 0x1p63L - 1;
       if (low ? lo <= kNegInf : hi >= kPosInf) return exact(end - (low ? -1 : 1) * static_cast<long double>(mix(h, 9) % 3));
     }
     if (draw_ == Draw::Wild && n.kind == TermKind::Base) {

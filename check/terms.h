@@ -3,11 +3,11 @@
 //
 // A term read outside of its dimensions is undefined. A product in which a bracket is 0 is 0, whatever the rest is. x^-1 of 0 is undefined.
 //
-// How it is evaluated: a term is *open* (by its definition) or *closed*: then its value at an index is a random number that depends on (seed,
-// term, index) and on nothing else. An equation that holds with closed terms holds for all functions in their place, so also for the
+// How it is evaluated: a term is *open* (by its definition) or *closed*: then its value at an index is a random number that depends on
+// (seed, term, index) and on nothing else. An equation that holds with closed terms holds for all functions in their place, so also for the
 // ones that they are. Three things keep closed terms from being too free, all derived here from the definitions (`derive`), never read
-// from the certificate: sign, integer range, and whether the value can be infinite or undefined. Sums of one body over several boxes (a *kernel*)
-// are values of one random measure, so that closed partial sums add up.
+// from the certificate: sign, integer range, and whether the value can be infinite or undefined. Sums of one body over several boxes (a
+// *kernel*) are values of one random measure, so that closed partial sums add up.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,13 @@ inline uint64_t mix(uint64_t a, uint64_t b) { return mix(a ^ (b * 0xff51afd7ed55
 
 // What the definition of a term says of all its values.
 struct Derived {
-  bool finite = false;      // never infinite or undefined (inside its dimensions)
-  bool noinf = false;       // never infinite (it may be undefined: x/0 is)
-  bool nonneg = false;      // >= 0 wherever defined
-  bool nonzero = false;     // != 0 wherever defined
+  bool finite = false;   // never infinite or undefined (inside its dimensions)
+  bool noinf = false;    // never infinite (it may be undefined: x/0 is)
+  bool nonneg = false;   // >= 0 wherever defined
+  bool nonzero = false;  // != 0 wherever defined
   bool integer = false;
-  int64_t lo = kNegInf, hi = kPosInf;   // of integers, inclusive
-  int64_t gap_low = 0, gap_high = 0;    // of inputs: values strictly between do not occur
+  int64_t lo = kNegInf, hi = kPosInf;  // of integers, inclusive
+  int64_t gap_low = 0, gap_high = 0;   // of inputs: values strictly between do not occur
 };
 
 // Spread of random values: any; any positive ones; 0, 1, ends of ranges, equal ones; large, small, infinite and undefined ones.
@@ -49,15 +49,15 @@ class Terms {
   Terms(const Certificate& certificate, const link::Problem& problem, uint64_t seed);
 
   Number poly(const Poly& p, const int64_t* x, size_t n);
-  Number factor(const Factor& f, const int64_t* x, size_t n);   // without the exponent
+  Number factor(const Factor& f, const int64_t* x, size_t n);  // without the exponent
   // A hash of the poly at the point: equal hashes mean the same sum of products of the same reads.
   uint64_t shape(const Poly& p, const int64_t* x, size_t n) const;
-  Number define(uint32_t id, const int64_t* index);             // open, whatever is set
+  Number define(uint32_t id, const int64_t* index);  // open, whatever is set
 
-  void start(uint64_t round, Draw draw);                        // new random functions
-  void favour(const std::vector<int64_t>* values);              // integers often take these values (until the next call)
+  void start(uint64_t round, Draw draw);            // new random functions
+  void favour(const std::vector<int64_t>* values);  // integers often take these values (until the next call)
   void close_all();
-  void open(uint32_t id);                                       // and every term of its kernel
+  void open(uint32_t id);  // and every term of its kernel
   bool is_open(uint32_t id) const { return open_[kernel_[id]] == open_epoch_; }
   bool can_open(uint32_t id) const;
   uint32_t kernel(uint32_t id) const { return kernel_[id]; }
@@ -75,11 +75,11 @@ class Terms {
   void forget() { leaves[0].clear(), leaves[1].clear(), seen_epoch_ += 1; }
   std::vector<uint32_t> leaves[2];
   struct Census {
-    uint64_t last = 0, changes = 0;                             // index at which it was read last; how often another one came
+    uint64_t last = 0, changes = 0;  // index at which it was read last; how often another one came
   };
-  std::unordered_map<uint32_t, Census>* census = nullptr;       // of closed terms, if anybody asks
-  bool uncertain = false;                                       // the values hang on a rounding: throw the point away
-  uint64_t budget = 0, spent = 0;                               // reads; beyond it everything is uncertain
+  std::unordered_map<uint32_t, Census>* census = nullptr;  // of closed terms, if anybody asks
+  bool uncertain = false;                                  // the values hang on a rounding: throw the point away
+  uint64_t budget = 0, spent = 0;                          // reads; beyond it everything is uncertain
   bool too_deep = false;
 
  private:
@@ -96,11 +96,11 @@ class Terms {
   Derived derive_base(const TermNode& n) const;
   void find_reads();
   void find_guards(uint32_t id);
-  bool guarded(uint32_t id, const int64_t* index);              // its guards hold there: it is finite
+  bool guarded(uint32_t id, const int64_t* index);  // its guards hold there: it is finite
   bool counts_any(const TermNode& n) const;
   bool bracketed(const Product& t, uint32_t node, const std::vector<int64_t>& rows, size_t w, int64_t& lo, int64_t& hi) const;
   Derived derive(const Product& t, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
-  bool read(uint32_t id, const int64_t* index, uint64_t& hash) const;   // false: outside
+  bool read(uint32_t id, const int64_t* index, uint64_t& hash) const;  // false: outside
 
   const Certificate& c_;
   const link::Problem& problem_;
@@ -114,17 +114,17 @@ class Terms {
     int64_t extent;
   };
   std::vector<Derived> derived_;
-  std::vector<std::vector<Guard>> guards_;      // of terms that are finite where these hold
-  mutable bool pretend_ = false;                // derive as if guards held
-  bool quiet_ = false;                          // reads are not watched
-  std::vector<char> positional_, measured_;     // an index form occurs inside; a real sum or extreme
-  std::vector<int> helped_;                     // how often it did not help to look at the place; -1: it did once
-  mutable std::vector<std::pair<uint64_t, Derived>> boxes_;     // what was derived last, by hash
+  std::vector<std::vector<Guard>> guards_;                   // of terms that are finite where these hold
+  mutable bool pretend_ = false;                             // derive as if guards held
+  bool quiet_ = false;                                       // reads are not watched
+  std::vector<char> positional_, measured_;                  // an index form occurs inside; a real sum or extreme
+  std::vector<int> helped_;                                  // how often it did not help to look at the place; -1: it did once
+  mutable std::vector<std::pair<uint64_t, Derived>> boxes_;  // what was derived last, by hash
   mutable int derive_depth_ = 0;
   std::vector<uint32_t> kernel_;
-  std::vector<std::vector<int64_t>> extent_, low_;   // of the box of each term's indices that anything in the certificate reads
-  std::unordered_map<uint32_t, bool> kernel_nonneg_;  // all sums of the kernel are
-  std::unordered_map<uint32_t, std::vector<int64_t>> reach_;   // kernel -> lo, hi of each bound variable over all its boxes
+  std::vector<std::vector<int64_t>> extent_, low_;            // of the box of each term's indices that anything in the certificate reads
+  std::unordered_map<uint32_t, bool> kernel_nonneg_;          // all sums of the kernel are
+  std::unordered_map<uint32_t, std::vector<int64_t>> reach_;  // kernel -> lo, hi of each bound variable over all its boxes
   std::vector<uint32_t> open_;
   uint32_t open_epoch_ = 1;
   std::vector<uint32_t> seen_[2];
@@ -133,7 +133,7 @@ class Terms {
   std::unordered_map<uint64_t, Number> memo_;
   std::vector<int64_t> thresholds_;
   const std::vector<int64_t>* favourites_ = nullptr;
-  std::vector<Number> constants_;               // of Lit terms
+  std::vector<Number> constants_;  // of Lit terms
   int depth_ = 0;
 };
 

@@ -104,7 +104,10 @@ std::string Verifier::claim(NodeId v) {
     if (why.empty()) return "";
   }
   const std::string by_elements = elements(v);
-  return by_elements.empty() ? "" : why.empty() ? by_elements : by_elements.starts_with("no meaning") ? why : why + "; nor element by element: " + by_elements;
+  return by_elements.empty()                     ? ""
+         : why.empty()                           ? by_elements
+         : by_elements.starts_with("no meaning") ? why
+                                                 : why + "; nor element by element: " + by_elements;
 }
 
 // Which cells of the claim, and of the operands that are read at the same place, hold element i.
@@ -158,7 +161,9 @@ std::string Verifier::elements(NodeId v) {
   NodeId from = 0;
   Index j;
   if (!where.empty() && ops_.view(v, where[0], from, j)) {
-    q.identical = [&](size_t k) { return ops_.view(v, where[k], from, j) && claims.shape(from, j.data()) == claims.shape(v, where[k].data()); };
+    q.identical = [&](size_t k) {
+      return ops_.view(v, where[k], from, j) && claims.shape(from, j.data()) == claims.shape(v, where[k].data());
+    };
   }
   at(v, where[0]);
   if (ops_.unknown) return fmt::format("no meaning: {} of {}", ir::name(n.op), describe(v));
@@ -190,10 +195,12 @@ std::string Verifier::congruent(NodeId v) {
     q.right = [&](size_t k) {
       const Cell* c = claims.cell(v, where[k].data(), x);
       const Product* t = c && c->poly.size() == 1 ? &c->poly[0] : nullptr;
-      if (!t || t->num != 1 || t->den != 1 || t->f.size() != 1 || t->f[0].num != 1 || t->f[0].den != 1) return form = "is no such function", undefined();
+      if (!t || t->num != 1 || t->den != 1 || t->f.size() != 1 || t->f[0].num != 1 || t->f[0].den != 1)
+        return form = "is no such function", undefined();
       const TermNode& f = terms.node(t->f[0].node);
       if (f.kind != TermKind::Fn || f.fn != n.fn || f.args.size() != n.in.size()) return form = "is no such function", undefined();
-      if (n.fn == Fn::Convert && (f.dtype != n.dtype || f.name != ir::name(p_.graph[n.in[0]].dtype))) return form = "converts other types", undefined();
+      if (n.fn == Fn::Convert && (f.dtype != n.dtype || f.name != ir::name(p_.graph[n.in[0]].dtype)))
+        return form = "converts other types", undefined();
       const size_t w = x.size() + 1;
       own.assign(f.dims.size(), 0);
       for (size_t d = 0; d < own.size(); ++d) {
@@ -221,7 +228,7 @@ std::string Verifier::goal(NodeId x, NodeId y) {
   const std::vector<Index> where = points.of_pair(x, y);
   Equation q;
   q.count = where.size();
-  q.relation = Relation::Sequential;   // wherever the sequential value is defined
+  q.relation = Relation::Sequential;  // wherever the sequential value is defined
   q.hint = [&](size_t k) { return &where[k]; };
   q.left = [&](size_t k) { return claims.value(x, where[k].data()); };
   q.right = [&](size_t k) { return claims.value(y, where[k].data()); };
@@ -231,7 +238,8 @@ std::string Verifier::goal(NodeId x, NodeId y) {
   tested += s.tested;
   if (s.equal) return "";
   if (s.undecided) return fmt::format("goal {} = {}: could not be decided", describe(x), describe(y));
-  return fmt::format("goal {} = {}: at {} the claims give {} and {}", describe(x), describe(y), text(where[s.point]), shown(s.left), shown(s.right));
+  return fmt::format("goal {} = {}: at {} the claims give {} and {}", describe(x), describe(y), text(where[s.point]), shown(s.left),
+                     shown(s.right));
 }
 
 }  // namespace shardproof::check

@@ -38,13 +38,13 @@ class Verifier {
   // An operator on whole dimensions: its name as a function, and which of its operands' dimensions are parallel.
   struct WholeArg {
     ir::NodeId input;
-    ir::Shape shape;             // of the operand, split into factors
-    std::vector<int> role;       // per factor: number of the parallel dimension, -1: inner
+    ir::Shape shape;        // of the operand, split into factors
+    std::vector<int> role;  // per factor: number of the parallel dimension, -1: inner
   };
   struct Whole {
     std::string name;
     std::vector<WholeArg> args;
-    ir::Shape shape;             // of the result, split into factors
+    ir::Shape shape;  // of the result, split into factors
     std::vector<int> role;
   };
   std::optional<Whole> whole_of(ir::NodeId v);
@@ -67,11 +67,11 @@ class Verifier {
   const link::Problem& p_;
   Operators ops_;
   std::vector<Side> side_;
-  std::vector<char> exact_;      // definedness matters: an is_nan or the like is above
-  std::map<std::pair<uint64_t, int>, std::string> readings_;            // literal bits, format -> its reading
+  std::vector<char> exact_;                                              // definedness matters: an is_nan or the like is above
+  std::map<std::pair<uint64_t, int>, std::string> readings_;             // literal bits, format -> its reading
   std::map<std::pair<int, ir::NodeId>, std::vector<ir::NodeId>> draws_;  // rank, sequential draw -> draws that take it
 };
 
-std::string text(const Index& i);   // "[3, 7]"
+std::string text(const Index& i);  // "[3, 7]"
 
 }  // namespace shardproof::check

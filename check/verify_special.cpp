@@ -28,18 +28,19 @@ struct Form {
 
 // The fraction with the smallest denominator in [lo, hi], 0 < lo <= hi, by a walk down the Stern-Brocot tree in strides.
 std::optional<Form> simplest(long double lo, long double hi, long double most) {
-  int64_t a[4] = {0, 1, 1, 0};   // left p, q; right p, q
+  int64_t a[4] = {0, 1, 1, 0};  // left p, q; right p, q
   for (int step = 0; step < 400; ++step) {
     const int64_t p = a[0] + a[2], q = a[1] + a[3];
     if (static_cast<long double>(q) > most || p > (int64_t{1} << 60)) return std::nullopt;
     const long double m = static_cast<long double>(p) / static_cast<long double>(q);
     if (m >= lo && m <= hi) return Form{p, q, false};
     // As many strides in one direction as stay outside: doubled while possible.
-    const bool right = m < lo;   // go right: the left end moves
+    const bool right = m < lo;  // go right: the left end moves
     int64_t k = 1;
     while (k < (int64_t{1} << 40)) {
       const int64_t t = 2 * k;
-      const long double P = static_cast<long double>(right ? a[0] + t * a[2] : a[2] + t * a[0]), Q = static_cast<long double>(right ? a[1] + t * a[3] : a[3] + t * a[1]);
+      const long double P = static_cast<long double>(right ? a[0] + t * a[2] : a[2] + t * a[0]),
+                        Q = static_cast<long double>(right ? a[1] + t * a[3] : a[3] + t * a[1]);
       if (Q > most || (right ? P >= lo * Q : P <= hi * Q)) break;
       k = t;
     }
@@ -86,7 +87,8 @@ std::string Verifier::reading(const ir::Literal& l, const Number& value, const P
     return "";
   };
   if (is_exact) return settle_on("itself");
-  if (l.kind != ir::Literal::Kind::Float || zero || !t || !ir::is_float(type)) return fmt::format("the literal is {}, the certificate says {}", shown(own), shown(value));
+  if (l.kind != ir::Literal::Kind::Float || zero || !t || !ir::is_float(type))
+    return fmt::format("the literal is {}, the certificate says {}", shown(own), shown(value));
   const std::optional<Form> form = form_of(terms, *t);
   if (!form || !literal_may_be(l, t->num < 0 ? -form->p : form->p, form->q, form->root)) {
     return fmt::format("the literal is {}, the certificate says {}, which is not a closed form within its last place", l.d, shown(value));
@@ -95,18 +97,24 @@ std::string Verifier::reading(const ir::Literal& l, const Number& value, const P
   int exponent = 0;
   std::frexp(l.d, &exponent);
   const long double x = std::fabs(static_cast<long double>(l.d)), ulp = std::ldexp(1.0L, exponent - mantissa_bits(l.format));
-  const long double most = std::min(std::sqrt(0.5L / ulp), 1e7L);   // longer denominators would fit any number
-  std::optional<Form> fraction = simplest(x - ulp, x + ulp, most), root = simplest((x - ulp) * (x - ulp), (x + ulp) * (x + ulp), std::min(most, 65536.0L));
+  const long double most = std::min(std::sqrt(0.5L / ulp), 1e7L);  // longer denominators would fit any number
+  std::optional<Form> fraction = simplest(x - ulp, x + ulp, most),
+                      root = simplest((x - ulp) * (x - ulp), (x + ulp) * (x + ulp), std::min(most, 65536.0L));
   if (root) root->root = true;
   for (const std::optional<Form>& other : {fraction, root}) {
     if (!other) continue;
-    const __int128 ap = form->root ? form->p : static_cast<__int128>(form->p) * form->p, aq = form->root ? form->q : static_cast<__int128>(form->q) * form->q;
-    const __int128 bp = other->root ? other->p : static_cast<__int128>(other->p) * other->p, bq = other->root ? other->q : static_cast<__int128>(other->q) * other->q;
-    if (aq < (static_cast<__int128>(1) << 62) && bq < (static_cast<__int128>(1) << 62) && ap < (static_cast<__int128>(1) << 62) && bp < (static_cast<__int128>(1) << 62) && ap * bq != bp * aq) {
-      return fmt::format("literal {} has two closed forms, {}{}/{} is another: it must be read as it is", l.d, other->root ? "root of " : "", other->p, other->q);
+    const __int128 ap = form->root ? form->p : static_cast<__int128>(form->p) * form->p,
+                   aq = form->root ? form->q : static_cast<__int128>(form->q) * form->q;
+    const __int128 bp = other->root ? other->p : static_cast<__int128>(other->p) * other->p,
+                   bq = other->root ? other->q : static_cast<__int128>(other->q) * other->q;
+    if (aq < (static_cast<__int128>(1) << 62) && bq < (static_cast<__int128>(1) << 62) && ap < (static_cast<__int128>(1) << 62) &&
+        bp < (static_cast<__int128>(1) << 62) && ap * bq != bp * aq) {
+      return fmt::format("literal {} has two closed forms, {}{}/{} is another: it must be read as it is", l.d,
+                         other->root ? "root of " : "", other->p, other->q);
     }
   }
-  const std::string what = fmt::format("{}{}{}/{}{}", t->num < 0 ? "-" : "", form->root ? "sqrt(" : "", form->p, form->q, form->root ? ")" : "");
+  const std::string what =
+      fmt::format("{}{}{}/{}{}", t->num < 0 ? "-" : "", form->root ? "sqrt(" : "", form->p, form->q, form->root ? ")" : "");
   assumptions.insert(fmt::format("literal {} is read as {}", l.d, what));
   return settle_on(what);
 }
@@ -166,21 +174,28 @@ std::string Verifier::draw(NodeId v) {
   for (size_t k = 0; k < reads.size(); ++k) {
     const Cell& c = claims.claim(v).cells[k];
     const Product* t = c.poly.size() == 1 ? &c.poly[0] : nullptr;
-    if (!t || t->num != 1 || t->den != 1 || t->f.size() != 1 || t->f[0].num != 1 || t->f[0].den != 1) return wrong("a draw is a piece of a sequential draw");
+    if (!t || t->num != 1 || t->den != 1 || t->f.size() != 1 || t->f[0].num != 1 || t->f[0].den != 1)
+      return wrong("a draw is a piece of a sequential draw");
     const TermNode& b = terms.node(t->f[0].node);
-    if (b.kind != TermKind::Base || p_.graph[b.origin].op != Op::Random || b.origin >= p_.side.size() || p_.side[b.origin] != link::kSequential) return wrong("a draw is a piece of a sequential draw");
+    if (b.kind != TermKind::Base || p_.graph[b.origin].op != Op::Random || b.origin >= p_.side.size() ||
+        p_.side[b.origin] != link::kSequential)
+      return wrong("a draw is a piece of a sequential draw");
     const ir::Node& s = p_.graph[b.origin];
     if (source != ir::kNoNode && source != b.origin) return wrong("it mixes two sequential draws");
     source = b.origin;
-    if (s.name != n.name || !(s.lit == n.lit) || s.dtype != n.dtype) return wrong(fmt::format("the sequential draw {} has another distribution", s.label));
+    if (s.name != n.name || !(s.lit == n.lit) || s.dtype != n.dtype)
+      return wrong(fmt::format("the sequential draw {} has another distribution", s.label));
     reads[k].ext = c.ext;
     located[k].cell = &reads[k];
-    if (std::string why = locate(c.ext, t->f[0].map, s.shape, located[k]); !why.empty()) return wrong("it reads the sequential draw: " + why);
+    if (std::string why = locate(c.ext, t->f[0].map, s.shape, located[k]); !why.empty())
+      return wrong("it reads the sequential draw: " + why);
   }
-  if (std::string why = partition(located, p_.graph[source].shape, false); !why.empty()) return wrong("elements of the sequential draw are used twice: " + why);
+  if (std::string why = partition(located, p_.graph[source].shape, false); !why.empty())
+    return wrong("elements of the sequential draw are used twice: " + why);
   std::vector<NodeId>& takers = draws_[{rank, source}];
   takers.push_back(v);
-  assumptions.insert(fmt::format("random draw {} on rank {} {} the sequential draw {}", n.label, rank, takers.size() == 1 ? "is its piece of" : "repeats (recomputation)", p_.graph[source].label));
+  assumptions.insert(fmt::format("random draw {} on rank {} {} the sequential draw {}", n.label, rank,
+                                 takers.size() == 1 ? "is its piece of" : "repeats (recomputation)", p_.graph[source].label));
   return "";
 }
 
@@ -211,7 +226,8 @@ std::optional<Verifier::Whole> Verifier::whole_of(NodeId v) {
     return w;
   }
   if (n.op == Op::Scatter) {
-    w.name = fmt::format("scatter:{}:{}:{}:{}", n.set ? "set" : ir::name(n.fn), static_cast<int>(n.mode), fmt::join(n.a, ","), fmt::join(n.b, ","));
+    w.name = fmt::format("scatter:{}:{}:{}:{}", n.set ? "set" : ir::name(n.fn), static_cast<int>(n.mode), fmt::join(n.a, ","),
+                         fmt::join(n.b, ","));
     WholeArg data{n.in[0], g[n.in[0]].shape, {}}, updates{n.in[1], g[n.in[1]].shape, {}};
     updates.role.assign(updates.shape.size(), -1000000);
     int next = 0;
@@ -235,10 +251,10 @@ std::optional<Verifier::Whole> Verifier::whole_of(NodeId v) {
   if (n.op != Op::Result) return std::nullopt;
   const ir::Node& t = g[n.in[0]];
   if (t.op == Op::Sort) {
-    if (n.a[0] > 9) return std::nullopt;   // names end in one digit
+    if (n.a[0] > 9) return std::nullopt;  // names end in one digit
     w.name = fmt::format("sort:{}:{}", t.a[1], n.a[0]);
     for (NodeId in : t.in) w.args.push_back(along(in, t.a[0]));
-    if (n.a[0] == 0) w.args.resize(1);   // the sorted keys do not depend on what is carried along
+    if (n.a[0] == 0) w.args.resize(1);  // the sorted keys do not depend on what is carried along
     w.role = w.args[0].role;
     if (!t.a[2]) assumptions.insert("sorting and top-k: ties go to the lower index");
     return w;
@@ -306,7 +322,8 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
   for (const Index& i : where) {
     const Cell* c = claims.cell(v, i.data(), x);
     const Product* t = c && c->poly.size() == 1 ? &c->poly[0] : nullptr;
-    if (!t || t->num != 1 || t->den != 1 || t->f.size() != 1 || t->f[0].num != 1 || t->f[0].den != 1) return wrong("it is not claimed to be one operator");
+    if (!t || t->num != 1 || t->den != 1 || t->f.size() != 1 || t->f[0].num != 1 || t->f[0].den != 1)
+      return wrong("it is not claimed to be one operator");
     const TermNode& f = terms.node(t->f[0].node);
     if (f.kind != TermKind::Whole) return wrong("it is not claimed to be an operator");
     if (f.args.size() != op.args.size()) return wrong("another number of operands");
@@ -322,7 +339,8 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
           int64_t product = 1;
           size_t count = 0;
           while (at < f.inner[a].size() && (count == 0 || product < op.args[a].shape[d])) {
-            if (f.inner[a][at] < 1 || f.inner[a][at] > op.args[a].shape[d]) return wrong(fmt::format("operand {} has other inner dimensions", a));
+            if (f.inner[a][at] < 1 || f.inner[a][at] > op.args[a].shape[d])
+              return wrong(fmt::format("operand {} has other inner dimensions", a));
             product *= f.inner[a][at++], ++count;
           }
           if (count == 0 || product != op.args[a].shape[d]) return wrong(fmt::format("operand {} has other inner dimensions", a));
@@ -340,7 +358,8 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
         if (digits[k] > 1) layout += fmt::format(" digits {}:{}", k, digits[k]);
       }
     }
-    if (f.name != op.name + layout || f.dtype != n.dtype) return wrong(fmt::format("the operator is {}{}, the certificate says {}", op.name, layout, f.name));
+    if (f.name != op.name + layout || f.dtype != n.dtype)
+      return wrong(fmt::format("the operator is {}{}, the certificate says {}", op.name, layout, f.name));
     Place place{&f, {}, std::vector<int64_t>(parallel, 0)};
     // The result's coordinates in factors.
     Index at(op.shape.size(), 0);
@@ -361,7 +380,8 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
     for (size_t d = 0; d < f.dims.size(); ++d) {
       int64_t value = t->f[0].map[d * w + w - 1];
       for (size_t k = 0; k + 1 < w; ++k) value += t->f[0].map[d * w + k] * x[k];
-      if (f.dims[d] != kUnbounded && (value < 0 || value >= f.dims[d])) return wrong(fmt::format("at {} it reads outside of the term", text(i)));
+      if (f.dims[d] != kUnbounded && (value < 0 || value >= f.dims[d]))
+        return wrong(fmt::format("at {} it reads outside of the term", text(i)));
       if (d < own) {
         place.own.push_back(value);
       } else if (value != inner[d - own] || f.dims[d] != inner_extents[d - own]) {
@@ -374,7 +394,7 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
     const WholeArg& arg = op.args[a];
     const ir::Shape& s = p_.graph[arg.input].shape;
     if (ir::num_elements(s) == 0) continue;
-    std::vector<std::pair<size_t, std::vector<int64_t>>> at;   // place, inner coordinates
+    std::vector<std::pair<size_t, std::vector<int64_t>>> at;  // place, inner coordinates
     std::vector<int64_t> extents;
     for (size_t d = 0; d < arg.shape.size(); ++d) {
       if (arg.role[d] < 0) extents.push_back(arg.shape[d]);

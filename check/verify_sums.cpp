@@ -10,8 +10,9 @@ using ir::Fn;
 using ir::NodeId;
 using ir::Op;
 
-// A long sum: the claim's sums are unrolled beside the operator's. If the claimed sums, taken as one, have as many summands as the operator's
-// range, summand by summand equality (in some order of their variables) is enough; it is tested at the ends and at random places.
+// A long sum: the claim's sums are unrolled beside the operator's. If the claimed sums, taken as one, have as many summands as the
+// operator's range, summand by summand equality (in some order of their variables) is enough; it is tested at the ends and at random
+// places.
 bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std::vector<Index>& where, int levels) {
   if (ir::is_int(p_.graph[v].dtype)) return false;
   std::vector<int64_t> x;
@@ -36,12 +37,12 @@ bool Verifier::summands_in(NodeId v, const std::vector<int64_t>& extents, const 
   // Per cell and product: the ways in which some of its sums are unrolled, some of their variables walking the range and the others being
   // summed inside.
   struct Way {
-    std::vector<size_t> reds;                         // factors that are unrolled; the others stay
-    std::vector<std::pair<int64_t, int64_t>> bound;   // extent, low of each of their variables
-    std::vector<size_t> keep;                         // dimensions of the range that the variables walk
-    std::vector<size_t> order;                        // variables, first slowest
-    std::vector<size_t> inside;                       // variables that are summed
-    int64_t divide = 1;                               // places of the range at which the same summand stands
+    std::vector<size_t> reds;                        // factors that are unrolled; the others stay
+    std::vector<std::pair<int64_t, int64_t>> bound;  // extent, low of each of their variables
+    std::vector<size_t> keep;                        // dimensions of the range that the variables walk
+    std::vector<size_t> order;                       // variables, first slowest
+    std::vector<size_t> inside;                      // variables that are summed
+    int64_t divide = 1;                              // places of the range at which the same summand stands
   };
   struct Plan {
     const Product* product;
@@ -55,9 +56,10 @@ bool Verifier::summands_in(NodeId v, const std::vector<int64_t>& extents, const 
     std::vector<size_t> sums;
     for (size_t k = 0; k < t.f.size(); ++k) {
       const TermNode& r = terms.node(t.f[k].node);
-      if (r.kind == TermKind::Red && (sum ? r.fn == Fn::Add : r.fn == n.fn) && t.f[k].num == 1 && t.f[k].den == 1 && !shared(t.f[k].node)) sums.push_back(k);
+      if (r.kind == TermKind::Red && (sum ? r.fn == Fn::Add : r.fn == n.fn) && t.f[k].num == 1 && t.f[k].den == 1 && !shared(t.f[k].node))
+        sums.push_back(k);
     }
-    if (!sum && (sums.size() != 1 || t.f.size() != 1 || t.num <= 0 || l.cell->poly.size() != 1)) return false;   // c max x = max c x
+    if (!sum && (sums.size() != 1 || t.f.size() != 1 || t.num <= 0 || l.cell->poly.size() != 1)) return false;  // c max x = max c x
     if (sums.size() > 4 || extents.size() > 4) return false;
     any |= !sums.empty();
     for (unsigned chosen = (1u << sums.size()) - 1; chosen != ~0u; --chosen) {
@@ -151,7 +153,7 @@ bool Verifier::summands_in(NodeId v, const std::vector<int64_t>& extents, const 
         if (std::find(way.reds.begin(), way.reds.end(), f) != way.reds.end()) continue;
         Number b = terms.factor(t.f[f], vars.data(), vars.size());
         if (t.f[f].num != 1 || t.f[f].den != 1) b = power(b, t.f[f].num, t.f[f].den, terms.uncertain);
-        finite &= !std::isinf(b.v);   // inf times a sum is not the sum of inf times
+        finite &= !std::isinf(b.v);  // inf times a sum is not the sum of inf times
         value = mul(value, b);
       }
       // The product of the bodies, summed over the variables inside.
@@ -249,7 +251,7 @@ bool Verifier::summands_in(NodeId v, const std::vector<int64_t>& extents, const 
   for (size_t d = 0; d < extents.size(); ++d) place[d] = extents[d] - 1 - (extents[d] > 2 ? points.below(extents[d] / 2) : 0);
   std::vector<uint64_t> mine, theirs, common;
   q.levels = levels;
-  const uint64_t most_reads = terms.spent + (levels == 0 ? 300'000 : 2'000'000);   // of ways that do not lead anywhere
+  const uint64_t most_reads = terms.spent + (levels == 0 ? 300'000 : 2'000'000);  // of ways that do not lead anywhere
   for (size_t first = 0; terms.spent < most_reads && first < std::min<size_t>(all[0]->ways.size(), levels == 0 ? 128 : 6); ++first) {
     all[0]->way = first;
     reads(*all[0], all[0]->ways[first], place, mine);

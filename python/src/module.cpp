@@ -57,6 +57,7 @@ std::pair<std::string, std::string> check(const std::string& path, double time_l
 
 NB_MODULE(_core, m) {
   m.doc() = "The checker behind shardproof.check.";
-  m.def("check", &check, nanobind::arg("manifest"), nanobind::arg("time_limit"), nanobind::arg("memory_limit"), nanobind::arg("certificate"),
-        nanobind::arg("witness"), nanobind::call_guard<nanobind::gil_scoped_release>(), "The answer as JSON, and as text for people.");
+  m.def("check", &check, nanobind::arg("manifest"), nanobind::arg("time_limit"), nanobind::arg("memory_limit"),
+        nanobind::arg("certificate"), nanobind::arg("witness"), nanobind::call_guard<nanobind::gil_scoped_release>(),
+        "The answer as JSON, and as text for people.");
 }

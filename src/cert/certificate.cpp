@@ -29,7 +29,8 @@ class Writer {
  public:
   Writer(link::Problem& problem, prove::Prover& prover) : problem_(problem), eval_(prover.evaluator()), linked_(prover.linked()) {}
 
-  std::string write(const manifest::Manifest& m, const std::vector<std::pair<size_t, manifest::Placement>>& proofs, check::Certificate& out) {
+  std::string write(const manifest::Manifest& m, const std::vector<std::pair<size_t, manifest::Placement>>& proofs,
+                    check::Certificate& out) {
     out.product = SHARDPROOF_VERSION;
     out.manifest = m.path;
     out.manifest_hash = sha256_hex(m.canonical);

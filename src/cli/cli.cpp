@@ -72,7 +72,8 @@ int run(int argc, const char* const* argv) {
     r->add_option("--color", replay_args.color, "auto, always or never")->transform(CLI::CheckedTransformer(colors));
 
     MutateArgs mutate_args;
-    CLI::App* m = app.add_subcommand("mutate", "Make wrong variants of the distributed program and see whether any is proved. Exit: 0 none, 1 some, 2 bad input");
+    CLI::App* m = app.add_subcommand(
+        "mutate", "Make wrong variants of the distributed program and see whether any is proved. Exit: 0 none, 1 some, 2 bad input");
     m->add_option("manifest", mutate_args.manifest, "Manifest or folder")->required();
     m->add_option("--n", mutate_args.n, "Number of mutants")->check(CLI::PositiveNumber);
     m->add_option("--seed", mutate_args.seed, "Seed");

@@ -4,6 +4,6 @@
 
 namespace shardproof::cli {
 
-int run(int argc, const char* const* argv);   // catches everything
+int run(int argc, const char* const* argv);  // catches everything
 
 }  // namespace shardproof::cli

@@ -1,5 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// Runs a check in a child process, so that a crash, a stack that overflows, a killed process or an overrun time limit still end in an answer.
+// Runs a check in a child process, so that a crash, a stack that overflows, a killed process or an overrun time limit still end in an
+// answer.
 #pragma once
 
 #include <functional>

@@ -18,28 +18,28 @@ struct StatedSharding {
 };
 
 struct Input {
-  std::string name;                 // placeholder or parameter name; HLO: the position as text
-  std::vector<std::string> aliases; // other names a manifest may use: parameter name without %, pytree path, FQN from a descriptor
-  ir::NodeId node = ir::kNoNode;    // kNoNode: no tensor (device mesh, process group, None): ignored
-  std::string descriptor;           // "ParamAOTInput(target='layers.0.wq.weight')" or ""
+  std::string name;                  // placeholder or parameter name; HLO: the position as text
+  std::vector<std::string> aliases;  // other names a manifest may use: parameter name without %, pytree path, FQN from a descriptor
+  ir::NodeId node = ir::kNoNode;     // kNoNode: no tensor (device mesh, process group, None): ignored
+  std::string descriptor;            // "ParamAOTInput(target='layers.0.wq.weight')" or ""
   StatedSharding sharding;
 };
 
 struct Output {
-  std::string name;                 // node name; HLO: position; mutated inputs: "mut:<input>"
-  ir::NodeId node = ir::kNoNode;    // kNoNode: None or no tensor: ignored
+  std::string name;               // node name; HLO: position; mutated inputs: "mut:<input>"
+  ir::NodeId node = ir::kNoNode;  // kNoNode: None or no tensor: ignored
   std::string descriptor;
-  std::string mutated_input;        // name of the input that this output overwrites, or ""
+  std::string mutated_input;  // name of the input that this output overwrites, or ""
   StatedSharding sharding;
 };
 
 // An operator that could not be lowered and became Opaque, for messages.
 struct Unsupported {
   ir::NodeId node = ir::kNoNode;
-  std::string reason;               // "aten._foo.default is not supported", "dynamic size s0"
+  std::string reason;  // "aten._foo.default is not supported", "dynamic size s0"
 };
 
-struct Mesh {                       // sdy.mesh and the like
+struct Mesh {  // sdy.mesh and the like
   std::string name;
   std::vector<std::pair<std::string, int64_t>> axes;
   std::vector<int64_t> device_ids;  // empty: iota
@@ -48,13 +48,13 @@ struct Mesh {                       // sdy.mesh and the like
 struct Program {
   enum class Kind : uint8_t { PerRank, Spmd } kind = Kind::PerRank;  // Spmd: one program for all ranks (HLO, StableHLO, GraphDef)
   std::string file;
-  ir::Graph graph;                  // with collectives
-  std::vector<Input> inputs;        // in program order
-  std::vector<Output> outputs;      // in program order, mutated inputs last
+  ir::Graph graph;              // with collectives
+  std::vector<Input> inputs;    // in program order
+  std::vector<Output> outputs;  // in program order, mutated inputs last
   std::vector<Unsupported> unsupported;
-  std::vector<std::string> notes;   // assumptions made while reading ("donation ignored", ...)
+  std::vector<std::string> notes;  // assumptions made while reading ("donation ignored", ...)
   std::vector<Mesh> meshes;
-  int64_t num_partitions = 0, num_replicas = 0;   // Spmd: as the module states them, 0 = not stated
+  int64_t num_partitions = 0, num_replicas = 0;  // Spmd: as the module states them, 0 = not stated
   // Spmd with global shapes (StableHLO/HLO before partitioning): entry parameters have global shapes, and `manual` regions are per rank.
   bool global_shapes = false;
   // Asynchronous communication: (operation, number of nodes that the program had when it waited for it). An operation without an entry

@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kDenseWork = 4e8;  // scalar operations per evaluation on dense inputs
 constexpr double kTinyWork = 5e6;
-constexpr int kTinySeeds = 8;  // tiny programs are tried more often: their few elements show less
+constexpr int kTinySeeds = 8;           // tiny programs are tried more often: their few elements show less
 constexpr double kBlockWork = 8e7;      // beyond it coarser blocks are taken: balls cost twenty times as much
 constexpr double kDenseElements = 6e6;  // of all free inputs
 constexpr int kReadings = 4;
@@ -341,7 +341,8 @@ class Falsifier {
     }
   }
 
-  static constexpr const char* kUndefinedThere = "budget: the distributed value is undefined, but on these inputs so are other values of the sequential program";
+  static constexpr const char* kUndefinedThere =
+      "budget: the distributed value is undefined, but on these inputs so are other values of the sequential program";
 
   // An input that leaves a part of the sequential program undefined (a count of 0 that its loss divides by) is none that anyone would give
   // it: what the ranks make of the rest by 0 times that is no witness.

@@ -18,7 +18,7 @@ struct Options {
   int seeds = 3;  // independent input sets to try
   double seconds = 10;
   uint64_t bytes = 1ull << 30;
-  bool blame = true;  // say which operator is wrong, too
+  bool blame = true;               // say which operator is wrong, too
   std::string manifest_path;       // written into witnesses, so that replay finds the programs
   std::string manifest_canonical;  // Manifest::canonical, hashed into witnesses
 };

@@ -470,7 +470,8 @@ NodeId Builder::recv(DType t, Shape s, int64_t peer, int64_t tag, GroupRef group
   return make(std::move(n));
 }
 
-NodeId Builder::global_to_local(NodeId x, std::vector<int64_t> parts, std::vector<int64_t> part_of_rank, std::vector<int64_t> class_of_rank) {
+NodeId Builder::global_to_local(NodeId x, std::vector<int64_t> parts, std::vector<int64_t> part_of_rank,
+                                std::vector<int64_t> class_of_rank) {
   SP_CHECK(parts.size() == shape(x).size());
   Shape s = shape(x);
   for (size_t d = 0; d < s.size(); ++d) {
@@ -484,7 +485,8 @@ NodeId Builder::global_to_local(NodeId x, std::vector<int64_t> parts, std::vecto
   return make(std::move(n));
 }
 
-NodeId Builder::local_to_global(NodeId x, std::vector<int64_t> parts, std::vector<int64_t> part_of_rank, std::vector<int64_t> class_of_rank) {
+NodeId Builder::local_to_global(NodeId x, std::vector<int64_t> parts, std::vector<int64_t> part_of_rank,
+                                std::vector<int64_t> class_of_rank) {
   SP_CHECK(parts.size() == shape(x).size());
   Shape s = shape(x);
   for (size_t d = 0; d < s.size(); ++d) s[d] = product(s[d], parts[d]);

@@ -33,16 +33,16 @@ class Builder {
   NodeId slice(NodeId x, std::vector<int64_t> start, std::vector<int64_t> stop, std::vector<int64_t> step);
   NodeId slice_dim(NodeId x, int64_t dim, int64_t start, int64_t stop, int64_t step = 1);
   NodeId reverse(NodeId x, std::vector<int64_t> dims);
-  NodeId broadcast(NodeId x, Shape s, std::vector<int64_t> dims);      // dims: result dim of each dim of x
-  NodeId broadcast_trailing(NodeId x, Shape s);                        // NumPy/PyTorch alignment
+  NodeId broadcast(NodeId x, Shape s, std::vector<int64_t> dims);  // dims: result dim of each dim of x
+  NodeId broadcast_trailing(NodeId x, Shape s);                    // NumPy/PyTorch alignment
   NodeId pad(NodeId x, NodeId value, std::vector<int64_t> low, std::vector<int64_t> high, std::vector<int64_t> interior);
   NodeId concat(std::vector<NodeId> xs, int64_t dim);
   NodeId window(NodeId x, std::vector<int64_t> dims, std::vector<int64_t> sizes, std::vector<int64_t> stride_dilation);
-  NodeId map(Fn fn, std::vector<NodeId> xs, DType t);                  // shapes equal or rank 0
+  NodeId map(Fn fn, std::vector<NodeId> xs, DType t);  // shapes equal or rank 0
   NodeId unary(Fn fn, NodeId x) { return map(fn, {x}, dtype(x)); }
   NodeId binary(Fn fn, NodeId x, NodeId y) { return map(fn, {x, y}, dtype(x)); }
   NodeId compare(Fn fn, NodeId x, NodeId y) { return map(fn, {x, y}, DType::Bool); }
-  NodeId convert(NodeId x, DType t);                                   // identity if already t
+  NodeId convert(NodeId x, DType t);  // identity if already t
   NodeId select(NodeId c, NodeId x, NodeId y) { return map(Fn::Select, {c, x, y}, dtype(x)); }
   NodeId reduce(Fn fn, NodeId x, std::vector<int64_t> dims, bool keepdim = false);
   NodeId arg_reduce(Fn fn, NodeId x, int64_t dim, DType t);

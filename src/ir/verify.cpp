@@ -493,8 +493,10 @@ struct Verifier {
       if (!require(n.a[d] > 0 && n.a[d] <= static_cast<int64_t>(ranks), "number of parts out of range")) return;
       parts *= n.a[d];
       if (!require(parts <= static_cast<int64_t>(ranks), "has more parts than ranks")) return;
-      if (n.op == Op::LocalToGlobal) expected[d] *= n.a[d];
-      else if (require(s[d] % n.a[d] == 0, "parts are not equal")) expected[d] /= n.a[d];
+      if (n.op == Op::LocalToGlobal)
+        expected[d] *= n.a[d];
+      else if (require(s[d] % n.a[d] == 0, "parts are not equal"))
+        expected[d] /= n.a[d];
     }
     if (!extents(expected)) return;
     std::vector<std::pair<int64_t, int64_t>> held;  // class, part

@@ -177,7 +177,8 @@ std::optional<Pairs> Problem::goals(const Output& output, const Placement& place
     if (!ir::is_float(dtype) && !(exact && ir::is_int(dtype))) return std::nullopt;
   }
   for (size_t r = 0; r < output.distributed.size(); ++r) {
-    if (output.distributed[r] != ir::kNoNode && holds(placement, mesh, static_cast<int64_t>(r))) dtype = common(dtype, graph[output.distributed[r]].dtype);
+    if (output.distributed[r] != ir::kNoNode && holds(placement, mesh, static_cast<int64_t>(r)))
+      dtype = common(dtype, graph[output.distributed[r]].dtype);
   }
   Pairs pairs;
   struct Made {

@@ -9,6 +9,7 @@
 namespace shardproof::link {
 
 // For each name of `missing`, the shape that the relation gives it, where it gives one.
-lower::InputShapes graph_input_shapes(const manifest::Manifest& manifest, const std::vector<std::string>& missing, const frontend::Program& sequential);
+lower::InputShapes graph_input_shapes(const manifest::Manifest& manifest, const std::vector<std::string>& missing,
+                                      const frontend::Program& sequential);
 
 }  // namespace shardproof::link

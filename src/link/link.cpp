@@ -69,7 +69,8 @@ Failure Linker::run() {
   side(kShared);
   for (const auto& [input, output] : m_.tangents) {
     if (names(seq_, false).find(input) < 0)
-      out.warnings.push_back(fmt::format("tangents: the sequential program has no input \"{}\"{}", input, names(seq_, false).nearest(input)));
+      out.warnings.push_back(
+          fmt::format("tangents: the sequential program has no input \"{}\"{}", input, names(seq_, false).nearest(input)));
     else if (!output.empty())
       out.assumptions.push_back(fmt::format("input {} stands for the gradient of output {}", input, output));
   }

@@ -27,14 +27,18 @@ Result<ProgramPtr> join(const std::vector<ProgramPtr>& programs, std::vector<std
 // Looks up inputs or outputs by name, alias or position.
 class Names {
  public:
-  struct Entry { std::string name; const std::vector<std::string>* aliases; bool tensor; };
+  struct Entry {
+    std::string name;
+    const std::vector<std::string>* aliases;
+    bool tensor;
+  };
   explicit Names(const std::vector<Entry>& entries);
-  int find(std::string_view name) const;              // index, -1 if none
-  int find_name(std::string_view name) const;         // not by position
-  std::string nearest(std::string_view name) const;   // for "did you mean", or ""
+  int find(std::string_view name) const;             // index, -1 if none
+  int find_name(std::string_view name) const;        // not by position
+  std::string nearest(std::string_view name) const;  // for "did you mean", or ""
   // All names of entry k, most official first; the position is the last one.
   const std::vector<std::string>& all(int k) const { return names_[static_cast<size_t>(k)]; }
-  bool positional(int k) const { return positional_[static_cast<size_t>(k)]; }   // its name is its position
+  bool positional(int k) const { return positional_[static_cast<size_t>(k)]; }  // its name is its position
 
  private:
   std::unordered_map<std::string, int> by_name_, by_alias_, by_position_;
@@ -49,13 +53,13 @@ class Linker {
   Problem out;
 
  private:
-  struct Input {                                       // a sequential tensor input
-    int index = 0;                                     // in seq_->inputs
-    std::string key;                                   // place in the manifest, "" if none
+  struct Input {      // a sequential tensor input
+    int index = 0;    // in seq_->inputs
+    std::string key;  // place in the manifest, "" if none
     manifest::Placement placement;
     bool covered = false, inferred = false;
     const manifest::Constant* constant = nullptr;
-    std::vector<int> dist;                             // per rank: index of its input, -1: none
+    std::vector<int> dist;  // per rank: index of its input, -1: none
     ir::NodeId node = ir::kNoNode;
   };
 
@@ -109,20 +113,20 @@ class Linker {
   ProgramPtr seq_;
   std::vector<ProgramPtr> ranks_;
   ir::Builder b_{out.graph};
-  bool global_ = false;                                // SPMD program with global entry shapes
-  int64_t partitions_ = 1, replicas_ = 1;              // of an SPMD program: rank = replica * partitions + partition
+  bool global_ = false;                    // SPMD program with global entry shapes
+  int64_t partitions_ = 1, replicas_ = 1;  // of an SPMD program: rank = replica * partitions + partition
   std::vector<Input> inputs_;
-  std::vector<int> input_of_;                          // seq input index -> index in inputs_, -1
-  std::vector<std::vector<ir::NodeId>> dist_value_;    // [rank][input index]
-  std::vector<std::vector<char>> taken_;               // [rank][input index]: paired
-  std::vector<ir::NodeId> seq_map_;                    // sequential node -> joint node
-  std::vector<std::vector<ir::NodeId>> map_;           // [rank][node]
-  std::vector<ir::NodeId> position_;                   // [rank]: nodes below are emitted
-  std::vector<std::vector<CommOp>> comm_;              // [rank]
-  std::vector<std::unordered_map<ir::NodeId, size_t>> comm_of_;   // [rank]: node -> index in comm_
+  std::vector<int> input_of_;                                    // seq input index -> index in inputs_, -1
+  std::vector<std::vector<ir::NodeId>> dist_value_;              // [rank][input index]
+  std::vector<std::vector<char>> taken_;                         // [rank][input index]: paired
+  std::vector<ir::NodeId> seq_map_;                              // sequential node -> joint node
+  std::vector<std::vector<ir::NodeId>> map_;                     // [rank][node]
+  std::vector<ir::NodeId> position_;                             // [rank]: nodes below are emitted
+  std::vector<std::vector<CommOp>> comm_;                        // [rank]
+  std::vector<std::unordered_map<ir::NodeId, size_t>> comm_of_;  // [rank]: node -> index in comm_
   Schedule schedule_;
-  std::vector<char> poisoned_;                         // joint node -> depends on communication that cannot complete
-  std::string blocked_;                                // why
+  std::vector<char> poisoned_;  // joint node -> depends on communication that cannot complete
+  std::string blocked_;         // why
   std::unordered_map<const frontend::Program*, std::unique_ptr<Names>> input_names_, output_names_;
 };
 

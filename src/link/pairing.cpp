@@ -365,7 +365,8 @@ Failure Linker::infer() {
     }
     input.placement = *chosen;
     input.covered = input.inferred = true;
-    out.assumptions.push_back(fmt::format("inferred: input {} is {} ({})", names(seq_, false).all(input.index)[0], to_string(*chosen, out.mesh), why));
+    out.assumptions.push_back(
+        fmt::format("inferred: input {} is {} ({})", names(seq_, false).all(input.index)[0], to_string(*chosen, out.mesh), why));
   }
   return std::nullopt;
 }

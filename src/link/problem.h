@@ -22,7 +22,7 @@
 namespace shardproof::link {
 
 constexpr int kSequential = -1;
-constexpr int kShared = -2;   // nodes made by the linker: relation, goals
+constexpr int kShared = -2;  // nodes made by the linker: relation, goals
 
 // Integer or sign facts on free inputs, from the manifest, resolved to nodes.
 struct Fact {
@@ -31,51 +31,56 @@ struct Fact {
 };
 
 struct Output {
-  std::string name;                    // as the answer names it
+  std::string name;  // as the answer names it
   std::string label;
   manifest::Role role = manifest::Role::None;
   std::string fqn;
-  bool checked = true;                 // false: UNCHECKED
+  bool checked = true;  // false: UNCHECKED
   ir::NodeId sequential = ir::kNoNode;
-  std::vector<ir::NodeId> distributed; // per rank, kNoNode: this rank has none
-  std::vector<std::string> distributed_names;   // per rank
-  manifest::Placement expect;          // Kind::Any: the finite set
-  bool expect_stated = false;          // written in the manifest, not a default
-  std::optional<manifest::Placement> natural;   // a gradient's parameter placement, to warn when a stated Partial differs from it
-  std::optional<std::string> blocked;  // communication that cannot complete prevents this output: why
+  std::vector<ir::NodeId> distributed;         // per rank, kNoNode: this rank has none
+  std::vector<std::string> distributed_names;  // per rank
+  manifest::Placement expect;                  // Kind::Any: the finite set
+  bool expect_stated = false;                  // written in the manifest, not a default
+  std::optional<manifest::Placement> natural;  // a gradient's parameter placement, to warn when a stated Partial differs from it
+  std::optional<std::string> blocked;          // communication that cannot complete prevents this output: why
 };
 
 // Communication that cannot complete, or collectives whose ranks disagree.
 struct CommunicationFault {
-  std::string kind;                    // "would-hang" or "mismatched-collective"
+  std::string kind;  // "would-hang" or "mismatched-collective"
   std::string explanation;
-  struct Site { int rank; ir::NodeId node; std::string node_name, op, file; int line; };
-  std::vector<Site> sites;             // both call sites, and what each rank waits for
+  struct Site {
+    int rank;
+    ir::NodeId node;
+    std::string node_name, op, file;
+    int line;
+  };
+  std::vector<Site> sites;  // both call sites, and what each rank waits for
 };
 
 struct Problem {
   manifest::Mesh mesh;
   ir::Graph graph;
-  std::vector<int16_t> side;           // per node: rank, kSequential or kShared
-  std::vector<ir::NodeId> free_inputs; // Input nodes that a witness gives values to
+  std::vector<int16_t> side;            // per node: rank, kSequential or kShared
+  std::vector<ir::NodeId> free_inputs;  // Input nodes that a witness gives values to
   std::vector<Fact> facts;
   std::vector<Output> outputs;
   std::vector<CommunicationFault> faults;
   std::vector<std::string> assumptions, warnings;
-  std::vector<std::string> files;      // every file read, for hashes: sequential first, then distributed in order of first use
-  size_t sequential_operators = 0, distributed_operators = 0;   // operators as written, before lowering
-  double read_seconds = 0;             // of link(manifest): reading and lowering the files, the rest is linking
-  std::vector<std::string> opaque_reasons;   // parallel to opaque_nodes
-  std::vector<ir::NodeId> opaque_nodes;      // operators without lowering
+  std::vector<std::string> files;  // every file read, for hashes: sequential first, then distributed in order of first use
+  size_t sequential_operators = 0, distributed_operators = 0;  // operators as written, before lowering
+  double read_seconds = 0;                                     // of link(manifest): reading and lowering the files, the rest is linking
+  std::vector<std::string> opaque_reasons;                     // parallel to opaque_nodes
+  std::vector<ir::NodeId> opaque_nodes;                        // operators without lowering
 
   // --- for goals: what the distributed programs return by name (per rank), and the block, chunk and padded cuts among the inputs
   std::vector<std::unordered_map<std::string, ir::NodeId>> returned;
   std::vector<manifest::Step> input_forms;
   // --- for reports: placement and pairing of every sequential input, as used (also the inferred ones)
   struct Relation {
-    std::string name;                        // sequential
+    std::string name;  // sequential
     manifest::Placement placement;
-    std::vector<std::string> distributed;    // per rank, "": this rank has none
+    std::vector<std::string> distributed;  // per rank, "": this rank has none
     bool inferred = false;
     ir::NodeId node = ir::kNoNode;
   };
@@ -87,7 +92,7 @@ struct Problem {
   std::optional<std::vector<std::pair<ir::NodeId, ir::NodeId>>> goals(const Output& output, const manifest::Placement& placement);
 };
 
-Result<Problem> link(const manifest::Manifest& manifest);   // reads and lowers the files, too
+Result<Problem> link(const manifest::Manifest& manifest);  // reads and lowers the files, too
 
 // The programs of a manifest, read and lowered but not yet linked. Ranks that run one program share it.
 struct Programs {

@@ -26,7 +26,8 @@ bool representable(const ir::Literal& v, ir::DType t) {
 
 Failure Linker::check_values(const std::vector<ir::Literal>& values, ir::DType t, const std::string& name, const std::string& place) const {
   for (const ir::Literal& v : values)
-    if (!representable(v, t)) return error("SP203", fmt::format("{} is no value of input \"{}\", which is {}", v.d, name, ir::name(t)), place);
+    if (!representable(v, t))
+      return error("SP203", fmt::format("{} is no value of input \"{}\", which is {}", v.d, name, ir::name(t)), place);
   return std::nullopt;
 }
 

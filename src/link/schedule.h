@@ -16,24 +16,27 @@ namespace shardproof::link {
 
 struct CommOp {
   enum class Kind : uint8_t { Collective, Send, Recv } kind = Kind::Collective;
-  ir::NodeId node = ir::kNoNode;      // in the rank's own graph
+  ir::NodeId node = ir::kNoNode;  // in the rank's own graph
   const ir::Node* op = nullptr;
-  int comm = -1;                      // Collective: communicator
-  int member = 0;                     // Collective: this rank's place in it
-  int peer = -1;                      // Send, Recv: the other rank
+  int comm = -1;   // Collective: communicator
+  int member = 0;  // Collective: this rank's place in it
+  int peer = -1;   // Send, Recv: the other rank
   int64_t tag = 0;
-  size_t wait_before = 0;             // must be complete before the operation with this index is issued (own index + 1: blocking)
-  const ir::Node* data = nullptr;     // Collective, Send: the operand
+  size_t wait_before = 0;          // must be complete before the operation with this index is issued (own index + 1: blocking)
+  const ir::Node* data = nullptr;  // Collective, Send: the operand
 };
 
 struct Communicator {
   std::string name;
-  std::vector<int64_t> members;       // ranks, in group order
+  std::vector<int64_t> members;  // ranks, in group order
 };
 
 // Operations that complete together: a collective's members in group order, or {send, receive}.
 struct Event {
-  struct Place { int rank; size_t index; };
+  struct Place {
+    int rank;
+    size_t index;
+  };
   std::vector<Place> places;
 };
 
@@ -43,10 +46,10 @@ struct CommFault {
 };
 
 struct Schedule {
-  std::vector<Event> events;          // in order of completion
-  std::vector<std::vector<char>> failed;   // [rank][index]: never completes, or is mismatched
+  std::vector<Event> events;              // in order of completion
+  std::vector<std::vector<char>> failed;  // [rank][index]: never completes, or is mismatched
   std::vector<CommFault> faults;
-  bool needs_buffering = false;       // some send only completes because it is buffered
+  bool needs_buffering = false;  // some send only completes because it is buffered
 };
 
 Schedule simulate(const std::vector<std::vector<CommOp>>& ops, const std::vector<Communicator>& comms);

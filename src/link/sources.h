@@ -21,7 +21,7 @@ namespace shardproof::link {
 // A lowered file. Shared by all ranks that read it.
 struct Source {
   frontend::Program program;
-  size_t operators = 0;          // as written
+  size_t operators = 0;  // as written
 };
 
 class Sources {
@@ -31,14 +31,14 @@ class Sources {
 
   // `rank`: whose constants ("rank1:name") apply; -1: the sequential program.
   Result<std::shared_ptr<const Source>> read(const std::string& file, int64_t rank);
-  std::vector<std::string> files() const { return files_; }   // resolved paths, in order of first use
+  std::vector<std::string> files() const { return files_; }  // resolved paths, in order of first use
 
  private:
   const manifest::Manifest& manifest_;
   std::map<std::string, std::shared_ptr<const Source>> cache_;
   std::vector<std::string> files_;
   std::set<std::string> seen_;
-  std::unique_ptr<lower::aten::Kernels> kernels_;   // built in and from the manifest, loaded once
+  std::unique_ptr<lower::aten::Kernels> kernels_;  // built in and from the manifest, loaded once
 };
 
 // Answers a lowering's questions from the manifest's `constants`.

@@ -18,16 +18,16 @@ namespace shardproof::link {
 
 struct Cut {
   int64_t dim = 0;
-  std::vector<std::pair<int64_t, int64_t>> pieces;   // [start, stop) of the dimension so far
-  int64_t pad = 0;                                   // length of padding behind the pieces
-  std::optional<ir::Literal> fill;                   // its value; nullopt: unspecified
+  std::vector<std::pair<int64_t, int64_t>> pieces;  // [start, stop) of the dimension so far
+  int64_t pad = 0;                                  // length of padding behind the pieces
+  std::optional<ir::Literal> fill;                  // its value; nullopt: unspecified
   bool operator==(const Cut& o) const { return dim == o.dim && pieces == o.pieces && pad == o.pad && fill == o.fill; }
 };
 
 struct Part {
   std::vector<Cut> cuts;
-  ir::Shape shape;             // what the rank holds
-  ir::Shape valid;             // less the padding at the ends
+  ir::Shape shape;  // what the rank holds
+  ir::Shape valid;  // less the padding at the ends
   bool operator==(const Part& o) const { return cuts == o.cuts; }
 };
 
@@ -38,8 +38,8 @@ bool holds(const manifest::Placement& placement, const manifest::Mesh& mesh, int
 std::string part_of(const manifest::Placement& placement, const manifest::Mesh& mesh, const ir::Shape& shape, int64_t rank, Part& out);
 
 enum class Padding : uint8_t {
-  Make,   // padding holds its fill; unspecified padding becomes a fresh free input
-  Leave   // padding is left out: the result has part.valid's shape
+  Make,  // padding holds its fill; unspecified padding becomes a fresh free input
+  Leave  // padding is left out: the result has part.valid's shape
 };
 
 // The view of x that is `part`. `fresh` names the free inputs that unspecified padding needs; they are appended to `made`.
@@ -59,6 +59,6 @@ ir::NodeId combine(ir::Builder& b, const std::vector<const manifest::Step*>& ste
 // x * numerator / denominator.
 ir::NodeId scaled(ir::Builder& b, ir::NodeId x, int64_t numerator, int64_t denominator);
 
-std::string shape_text(const ir::Shape& shape);   // "[2, 3]"
+std::string shape_text(const ir::Shape& shape);  // "[2, 3]"
 
 }  // namespace shardproof::link

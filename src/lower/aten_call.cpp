@@ -130,14 +130,12 @@ DType result_type(const ir::Builder& b, std::span<const Operand> operands) {
 
 std::optional<DType> dtype_word(std::string_view w) {
   static const std::unordered_map<std::string_view, DType> words = {
-      {"torch.float32", DType::F32},       {"torch.float", DType::F32},          {"torch.float64", DType::F64},
-      {"torch.double", DType::F64},        {"torch.float16", DType::F16},        {"torch.half", DType::F16},
-      {"torch.bfloat16", DType::BF16},     {"torch.bool", DType::Bool},          {"torch.int8", DType::I8},
-      {"torch.int16", DType::I16},         {"torch.short", DType::I16},          {"torch.int32", DType::I32},
-      {"torch.int", DType::I32},           {"torch.int64", DType::I64},          {"torch.long", DType::I64},
-      {"torch.uint8", DType::U8},          {"torch.uint16", DType::U16},         {"torch.uint32", DType::U32},
-      {"torch.uint64", DType::U64},        {"torch.complex64", DType::C64},      {"torch.cfloat", DType::C64},
-      {"torch.complex128", DType::C128},   {"torch.cdouble", DType::C128},       {"torch.float8_e4m3fn", DType::F8},
+      {"torch.float32", DType::F32}, {"torch.float", DType::F32},       {"torch.float64", DType::F64},   {"torch.double", DType::F64},
+      {"torch.float16", DType::F16}, {"torch.half", DType::F16},        {"torch.bfloat16", DType::BF16}, {"torch.bool", DType::Bool},
+      {"torch.int8", DType::I8},     {"torch.int16", DType::I16},       {"torch.short", DType::I16},     {"torch.int32", DType::I32},
+      {"torch.int", DType::I32},     {"torch.int64", DType::I64},       {"torch.long", DType::I64},      {"torch.uint8", DType::U8},
+      {"torch.uint16", DType::U16},  {"torch.uint32", DType::U32},      {"torch.uint64", DType::U64},    {"torch.complex64", DType::C64},
+      {"torch.cfloat", DType::C64},  {"torch.complex128", DType::C128}, {"torch.cdouble", DType::C128},  {"torch.float8_e4m3fn", DType::F8},
   };
   // There is one 8-bit type here: casts to two of the formats must not be one function.
   if (w.starts_with("torch.float8_") && w != "torch.float8_e4m3fn") unsupported(fmt::format("a cast to {}", w));

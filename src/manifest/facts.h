@@ -9,6 +9,6 @@
 
 namespace shardproof::manifest {
 
-std::string read_fact(std::string_view text, Fact& out);   // "" or what is wrong
+std::string read_fact(std::string_view text, Fact& out);  // "" or what is wrong
 
 }  // namespace shardproof::manifest

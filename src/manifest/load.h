@@ -7,9 +7,9 @@
 
 namespace shardproof::manifest {
 
-constexpr int64_t kMaxRanks = 32767;   // a node's side is an int16_t
+constexpr int64_t kMaxRanks = 32767;  // a node's side is an int16_t
 
-std::string read_mesh(const Value& value, Mesh& out);   // "" or what is wrong
+std::string read_mesh(const Value& value, Mesh& out);  // "" or what is wrong
 std::string read_group(const Value& value, const Mesh& mesh, std::vector<std::vector<int64_t>>& out);
 // The groups that run along `axes` (row-major over them in the given order), ordered by first rank.
 std::vector<std::vector<int64_t>> axis_groups(const Mesh& mesh, const std::vector<int>& axes);

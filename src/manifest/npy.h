@@ -11,8 +11,11 @@
 
 namespace shardproof::manifest {
 
-struct NpyArray { ir::Shape shape; std::vector<ir::Literal> values; };
+struct NpyArray {
+  ir::Shape shape;
+  std::vector<ir::Literal> values;
+};
 Result<NpyArray> read_npy(std::string_view bytes, const std::string& path);
-Result<std::string> read_file(const std::string& path, size_t limit);   // whole file as bytes
+Result<std::string> read_file(const std::string& path, size_t limit);  // whole file as bytes
 
 }  // namespace shardproof::manifest

@@ -15,7 +15,9 @@
 namespace shardproof::manifest {
 
 // A message without a place; callers add file, line and column.
-struct PlacementError { std::string message; };
+struct PlacementError {
+  std::string message;
+};
 
 // Words only ("Shard(0)@tp, Replicate"); `axis` non-negative: the words have no @axis and mean this one. "" on success, else what is wrong.
 std::string read_words(std::string_view text, const Mesh& mesh, int axis, std::vector<Step>& out);
@@ -29,6 +31,6 @@ std::string read_placement(const Value& value, const Mesh& mesh, bool any, Place
 std::string to_string(const Term& term);
 std::string to_string(const Step& step, const Mesh& mesh);
 
-int64_t axes_size(const Step& step, const Mesh& mesh);   // number of parts of a cut
+int64_t axes_size(const Step& step, const Mesh& mesh);  // number of parts of a cut
 
 }  // namespace shardproof::manifest

@@ -18,9 +18,9 @@ struct Value {
   int64_t i = 0;
   double d = 0;
   std::string s;
-  std::vector<Value> items;          // Array
-  std::vector<std::pair<std::string, Value>> members;   // Object, in the order of the file
-  int line = 0, column = 0;          // of the value; an object's member: of its key
+  std::vector<Value> items;                            // Array
+  std::vector<std::pair<std::string, Value>> members;  // Object, in the order of the file
+  int line = 0, column = 0;                            // of the value; an object's member: of its key
 
   const Value* find(std::string_view key) const;
   bool is_number() const { return kind == Kind::Int || kind == Kind::Float; }
@@ -33,8 +33,8 @@ constexpr int kMaxDepth = 64;
 Result<Value> read_json(std::string_view text, const std::string& path);
 Result<Value> read_toml(std::string_view text, const std::string& path);
 
-std::string to_json(const Value& value);   // compact, in order: the canonical text
-std::string kind_name(Value::Kind kind);   // "a string", "a list", ...
+std::string to_json(const Value& value);  // compact, in order: the canonical text
+std::string kind_name(Value::Kind kind);  // "a string", "a list", ...
 
 // The known word nearest to `word` by edit distance, or "" if none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& known);

@@ -148,7 +148,7 @@ bool Algebra::combine_factors(Term& t, const Ext& ctx) {
         has_surd = true;
         int64_t a = radicand, b = n.lo;
         while (b != 0) std::swap(a %= b, b);
-        t.coef = t.coef * Rat(a);   // sqrt(xg) sqrt(yg) = g sqrt(xy)
+        t.coef = t.coef * Rat(a);  // sqrt(xg) sqrt(yg) = g sqrt(xy)
         radicand = mul_checked(radicand / a, n.lo / a);
       }
       gone = true;
@@ -261,7 +261,7 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
     Term guard{0, {}};
     bool any = false;
     for (Factor& f : t.f) {
-      const bool selects = nodes_[f.node].kind == Kind::Bracket;   // where it does not hold, nothing is undefined
+      const bool selects = nodes_[f.node].kind == Kind::Bracket;  // where it does not hold, nothing is undefined
       const bool finite = known(Term{1, {f}}, ctx).finite;
       any |= !finite;
       if (!finite || selects) guard.f.push_back(std::move(f));
@@ -289,7 +289,7 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
     if (auto opened = open_select(t, ctx)) return *std::move(opened);
   }
   if (t.f.size() == 1 && t.f[0].exp.is_one() && names(t.f[0])) {
-    return scale(expand_named(t.f[0], ctx), t.coef);   // a name that stands alone is read as what it names
+    return scale(expand_named(t.f[0], ctx), t.coef);  // a name that stands alone is read as what it names
   }
   if (t.f.size() > 1) {
     // So is one that is only divided: (x + y)/D = x/D + y/D.
@@ -304,7 +304,7 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
       const Factor named = t.f[name];
       t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(name));
       Poly out;
-      bool brackets = false;   // they would hide an undefined divisor
+      bool brackets = false;  // they would hide an undefined divisor
       for (const Term& u : expand_named(named, ctx)) {
         Term v{u.coef * t.coef, u.f};
         for (const Factor& f : u.f) brackets |= nodes_[f.node].kind == Kind::Bracket;
@@ -442,8 +442,10 @@ Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
       const bool infinite = t.f.size() == 1 && nodes_[t.f[0].node].kind == Kind::Inf;
       if (infinite && !(a[i].coef == b[j].coef)) throw Overflow("inf - inf");
       const bool guards_one = a[i].coef.is_zero() != b[j].coef.is_zero();
-      const bool cancels = a[i].coef.negative() != b[j].coef.negative() && !a[i].coef.is_zero() && !b[j].coef.is_zero() && !(a[i].coef == -b[j].coef);
-      if ((guards_one || cancels) && !known(t, ctx).never_inf()) throw Overflow("inf - inf");   // 2 x - x and x + 0 x are x only where x is no infinity
+      const bool cancels =
+          a[i].coef.negative() != b[j].coef.negative() && !a[i].coef.is_zero() && !b[j].coef.is_zero() && !(a[i].coef == -b[j].coef);
+      if ((guards_one || cancels) && !known(t, ctx).never_inf())
+        throw Overflow("inf - inf");  // 2 x - x and x + 0 x are x only where x is no infinity
       t.coef = infinite ? a[i].coef : a[i].coef + b[j].coef;
       ++i;
       ++j;
@@ -453,7 +455,8 @@ Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
         for (Factor& f : t.f) {
           const bool finite = known(Term{1, {f}}, ctx).finite;
           any |= !finite;
-          if (!finite || nodes_[f.node].kind == Kind::Bracket) g.f.push_back(std::move(f));   // where a bracket does not hold, nothing is undefined
+          if (!finite || nodes_[f.node].kind == Kind::Bracket)
+            g.f.push_back(std::move(f));  // where a bracket does not hold, nothing is undefined
         }
         if (any) guards.push_back(std::move(g));
         continue;
@@ -470,7 +473,7 @@ Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
     if (at == out.end() || !same_monomial(*at, g)) {
       out.insert(at, std::move(g));
     } else if (!at->coef.is_zero() && !known(g, ctx).never_inf()) {
-      throw Overflow("inf - inf");   // the term is infinite where the guard says undefined
+      throw Overflow("inf - inf");  // the term is infinite where the guard says undefined
     }
   }
   // -inf + finite = -inf (L-6); a select with an infinite branch takes finite terms in.
@@ -569,12 +572,14 @@ Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
   // A square stays one: its sign is known.
   bool square = a.size() == b.size();
   for (size_t i = 0; square && i < a.size(); ++i) square = a[i].coef == b[i].coef && same_monomial(a[i], b[i]);
-  // Not where one bracket stands before all terms of a sum that meets another factor (L-52): [c] (x + y) f is [c] f (x + y), as it is where c holds.
+  // Not where one bracket stands before all terms of a sum that meets another factor (L-52): [c] (x + y) f is [c] f (x + y), as it is where
+  // c holds.
   auto common_brackets = [&](const Poly& p) {
     std::vector<Factor> out;
     for (const Factor& f : p[0].f) {
       if (nodes_[f.node].kind != Kind::Bracket) continue;
-      if (std::all_of(p.begin(), p.end(), [&](const Term& t) { return std::find(t.f.begin(), t.f.end(), f) != t.f.end(); })) out.push_back(f);
+      if (std::all_of(p.begin(), p.end(), [&](const Term& t) { return std::find(t.f.begin(), t.f.end(), f) != t.f.end(); }))
+        out.push_back(f);
     }
     return out;
   };
@@ -590,8 +595,9 @@ Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
     std::sort(out.begin(), out.end(), [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
     return out;
   };
-  auto multiplies = [&](const Poly& p) {   // more than brackets and divisors
-    return p.size() > 1 || std::any_of(p[0].f.begin(), p[0].f.end(), [&](const Factor& f) { return nodes_[f.node].kind != Kind::Bracket && !f.exp.negative(); });
+  auto multiplies = [&](const Poly& p) {  // more than brackets and divisors
+    return p.size() > 1 || std::any_of(p[0].f.begin(), p[0].f.end(),
+                                       [&](const Factor& f) { return nodes_[f.node].kind != Kind::Bracket && !f.exp.negative(); });
   };
   if (!square && !a.empty() && !b.empty() && (bracketed(a) || bracketed(b))) {
     const std::vector<Factor> brackets = common_brackets(a), more = common_brackets(b);

@@ -26,38 +26,38 @@ struct Node {
   Kind kind = Kind::Base;
   ir::Fn fn = ir::Fn::None;
   ir::DType dtype = ir::DType::F32;
-  std::vector<uint32_t> classes;     // per dimension: which dimensions are walked together somewhere (see canonical.cpp)
-  Ext dims;                          // own variables; kUnbounded where no access bounds one
+  std::vector<uint32_t> classes;  // per dimension: which dimensions are walked together somewhere (see canonical.cpp)
+  Ext dims;                       // own variables; kUnbounded where no access bounds one
   std::vector<Poly> args;
-  std::vector<int64_t> box;          // Red: lo, hi of each bound variable
-  uint32_t kernel = 0;               // Red: equal for equal bodies whatever the box. Bracket: equal for equal e
-  int64_t lo = 0, hi = 0;            // Bracket
-  std::vector<Ext> inner;            // Take, Whole: extents of the inner variables of each argument
-  std::string name;                  // Base, Lit, Whole
-  std::shared_ptr<const std::vector<ir::Literal>> dense;   // Base made of a dense table
-  std::shared_ptr<const std::vector<Cell>> cells;          // Grid
+  std::vector<int64_t> box;                               // Red: lo, hi of each bound variable
+  uint32_t kernel = 0;                                    // Red: equal for equal bodies whatever the box. Bracket: equal for equal e
+  int64_t lo = 0, hi = 0;                                 // Bracket
+  std::vector<Ext> inner;                                 // Take, Whole: extents of the inner variables of each argument
+  std::string name;                                       // Base, Lit, Whole
+  std::shared_ptr<const std::vector<ir::Literal>> dense;  // Base made of a dense table
+  std::shared_ptr<const std::vector<Cell>> cells;         // Grid
   Known known;
-  std::optional<int64_t> not_all;    // Base: some element is another number
-  bool kept = false;                 // Sum: a name that is not read as what it names (L-44)
-  bool hits = false;                 // the sequential program reads (or writes) all of it strictly: its indices are in range wherever it is defined
+  std::optional<int64_t> not_all;  // Base: some element is another number
+  bool kept = false;               // Sum: a name that is not read as what it names (L-44)
+  bool hits = false;  // the sequential program reads (or writes) all of it strictly: its indices are in range wherever it is defined
   struct Place {
-    Ext ext;                         // of the variables
-    std::vector<int64_t> map;        // one row for each dimension, over them
+    Ext ext;                   // of the variables
+    std::vector<int64_t> map;  // one row for each dimension, over them
     bool operator==(const Place&) const = default;
   };
-  std::vector<Place> met;            // or these places of it only
-  bool indexed = false;              // a Take, or a function or name with one inside
-  bool masked_index = false;         // likewise, a Take whose index is more than inputs and positions, or that may leave its range
-  bool padded = false;               // a padded reading (padded.cpp), or a function, name or sum with one inside
-  bool positional = false;           // depends on index forms: what is known of it depends on where it is read
-  Ext bound;                         // Red: how far each bound variable could run with all accesses in bounds
-  Ext result;                        // Whole: dimensions of the result, after the parallel ones in dims
+  std::vector<Place> met;     // or these places of it only
+  bool indexed = false;       // a Take, or a function or name with one inside
+  bool masked_index = false;  // likewise, a Take whose index is more than inputs and positions, or that may leave its range
+  bool padded = false;        // a padded reading (padded.cpp), or a function, name or sum with one inside
+  bool positional = false;    // depends on index forms: what is known of it depends on where it is read
+  Ext bound;                  // Red: how far each bound variable could run with all accesses in bounds
+  Ext result;                 // Whole: dimensions of the result, after the parallel ones in dims
   int num_bound() const { return static_cast<int>(box.size() / 2); }
 };
 
 // Affine substitution: old variable j = rows[j] over the new context.
 struct Sub {
-  int width = 1;                     // number of new variables + 1
+  int width = 1;  // number of new variables + 1
   std::vector<Row> rows;
   static Sub identity(int n);
 };
@@ -72,44 +72,44 @@ class Algebra {
   Nid inf() const { return 1; }
 
   // --- nodes
-  Nid add_base(Node node);                                      // a fresh unknown
-  Nid named_node(const std::string& key, Node node);            // one per key
-  Nid literal_real(double value);             // a literal taken as it is
-  Nid surd(int64_t squarefree);                                 // sqrt(n)
+  Nid add_base(Node node);                            // a fresh unknown
+  Nid named_node(const std::string& key, Node node);  // one per key
+  Nid literal_real(double value);                     // a literal taken as it is
+  Nid surd(int64_t squarefree);                       // sqrt(n)
   // Interns `spec`, whose args are over ctx (then bound, then inner variables); the factor reads it in ctx.
   Factor intern(Node spec, const Ext& ctx);
 
   // --- polys. All canonical; ctx = extents of the variables.
   static Poly constant(const Rat& c);
-  Poly index(const Row& row, const Ext& ctx);                   // the integer value of an affine form
+  Poly index(const Row& row, const Ext& ctx);  // the integer value of an affine form
   Poly access(Nid id, std::vector<int64_t> map, const Ext& ctx);
   Poly add(Poly a, const Poly& b, const Ext& ctx);
   Poly sum(std::vector<Poly> parts, const Ext& ctx);
   Poly scale(Poly a, const Rat& c);
   Poly mul(const Poly& a, const Poly& b, const Ext& ctx);
-  Poly product(const Poly& a, const Poly& b, const Ext& ctx);   // as a program writes it: a mask of 0 hides nothing
+  Poly product(const Poly& a, const Poly& b, const Ext& ctx);  // as a program writes it: a mask of 0 hides nothing
   Poly pow(const Poly& a, const Rat& e, const Ext& ctx);
   Poly apply(ir::Fn fn, const std::vector<Poly>& args, ir::DType from, ir::DType to, const Ext& ctx);
-  Poly bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx);   // [lo <= e < hi]
+  Poly bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx);  // [lo <= e < hi]
   Poly compare(ir::Fn fn, const Poly& a, const Poly& b, bool integer, const Ext& ctx);
   Poly select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx);
   // Sum, max ... over the last `bound` variables of ctx (their ranges start at 0). Result over the others.
   Poly reduce(ir::Fn fn, const Poly& a, const Ext& ctx, int bound);
   // x where the truth value c holds, else 0, whatever x is there.
   Poly where(const Poly& c, const Poly& x, const Ext& ctx);
-  // The last variable of ctx_u (extent n) replaced by the integer poly e over ctx. Outside of [0, n) the value is undefined, or Wrap counts from
-  // the end. Stops: the sequential program ends where e is out of range.
+  // The last variable of ctx_u (extent n) replaced by the integer poly e over ctx. Outside of [0, n) the value is undefined, or Wrap counts
+  // from the end. Stops: the sequential program ends where e is out of range.
   enum class Outside : uint8_t { Undefined, Stops, Wraps, WrapsOrStops };
   Poly take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx, Outside outside = Outside::Undefined);
-  void met(const Factor& f, const Ext& ctx);                    // the sequential program reads f strictly, for all of ctx
-  bool is_met(const Factor& f, const Ext& ctx) const;           // then the sequential program stops where f is out of range
+  void met(const Factor& f, const Ext& ctx);           // the sequential program reads f strictly, for all of ctx
+  bool is_met(const Factor& f, const Ext& ctx) const;  // then the sequential program stops where f is out of range
   // The same where the caller multiplies with a bracket that keeps e in range.
   Poly reindex_trusted(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx) { return reindex(data, ctx_u, e, ctx); }
   // p, which reads variable v from 0 to n - 1, padded with zeros: now v starts at -low (L-40). nullopt: a diagonal.
   std::optional<Poly> padded(const Poly& p, const Ext& ctx, size_t v, int64_t low, int64_t n);
   Poly subst(const Poly& p, const Sub& sub, const Ext& to);
-  Poly simplify(const Poly& p, const Ext& ctx);                 // again in a smaller context: brackets decided, pieces joined
-  Poly expand_named(const Factor& factor, const Ext& ctx);      // definition of a Sum factor, in ctx
+  Poly simplify(const Poly& p, const Ext& ctx);             // again in a smaller context: brackets decided, pieces joined
+  Poly expand_named(const Factor& factor, const Ext& ctx);  // definition of a Sum factor, in ctx
 
   // p as one term: a poly of several terms gets a name (L-3).
   Term as_term(const Poly& p, const Ext& ctx, bool clear_denominators = false, bool kept = false);
@@ -119,16 +119,16 @@ class Algebra {
   std::optional<Poly> group_names(const Poly& p, const Ext& ctx);
   // c m/D - c m/D R/T = c m/T, where D + R = T (L-57).
   std::optional<Poly> join_weights(const Term& common, const std::vector<Factor>& weight, const Ext& ctx);
-  Poly merge_parts(Poly p, const Ext& ctx);                     // a sum of normalised parts, their weights multiplied out (L-57)
-  bool opens(const Term& rest, const Factor& name, const Ext& ctx) const;   // rest may be multiplied into what the name stands for
-  uint64_t pair_key(const Term& x, const Term& y) const;        // of two terms, wherever they are read
-  Poly lengthen(const Poly& p, const Ext& ctx);                 // names, also kept ones, read as what they name, once
+  Poly merge_parts(Poly p, const Ext& ctx);                                // a sum of normalised parts, their weights multiplied out (L-57)
+  bool opens(const Term& rest, const Factor& name, const Ext& ctx) const;  // rest may be multiplied into what the name stands for
+  uint64_t pair_key(const Term& x, const Term& y) const;                   // of two terms, wherever they are read
+  Poly lengthen(const Poly& p, const Ext& ctx);                            // names, also kept ones, read as what they name, once
 
   std::optional<Rat> as_constant(const Poly& p) const;
   Known known(const Poly& p, const Ext& ctx, int depth = 0) const;
   Known known(const Term& t, const Ext& ctx, int depth = 0) const;
   Known known(const Factor& f, const Ext& ctx, int depth = 0) const;
-  std::pair<int64_t, int64_t> range(const Poly& p, const Ext& ctx) const;       // bounds of an integer poly
+  std::pair<int64_t, int64_t> range(const Poly& p, const Ext& ctx) const;  // bounds of an integer poly
   // The same by cases of the brackets in p (masked indices).
   std::pair<int64_t, int64_t> range_by_cases(const Poly& p, const Ext& ctx, std::vector<Factor> guards = {}, int depth = 0);
   // where_defined: only where a is defined (a is the sequential side).
@@ -139,15 +139,15 @@ class Algebra {
 
   std::string str(const Poly& p) const;
   std::string str(const Factor& f) const;
-  Nid sequential_nodes = 0;          // nodes of the sequential program: ids below this, once its structure is known
+  Nid sequential_nodes = 0;  // nodes of the sequential program: ids below this, once its structure is known
   bool sequential(Nid id) const { return !structure_known || id < sequential_nodes; }
-  uint32_t sequential_kernels = 0;   // bodies of sums that the sequential program has: numbers below this
+  uint32_t sequential_kernels = 0;  // bodies of sums that the sequential program has: numbers below this
   // Was a form of the sequential program made before the program showed that other forms belong to it (L-47)?
   bool premature();
   void end_of_sequential();
-  void forget_names() { long_sums_.clear(), pairs_.clear(); }   // of the sequential program, which is evaluated again
-  bool structure_known = false;      // the sequential program is done: dimensions that it never walked together stay apart
-  uint64_t applications = 0;         // of rules, for statistics
+  void forget_names() { long_sums_.clear(), pairs_.clear(); }  // of the sequential program, which is evaluated again
+  bool structure_known = false;  // the sequential program is done: dimensions that it never walked together stay apart
+  uint64_t applications = 0;     // of rules, for statistics
   uint64_t interned_hits = 0;
 
  private:
@@ -158,8 +158,8 @@ class Algebra {
   static Poly take_guards(Poly& p);
   Poly hide_guards(const Poly& guards, const Poly& other, const Ext& ctx);
   std::optional<Poly> open_select(const Term& t, const Ext& ctx);
-  Poly make_term(Term t, const Ext& ctx);                       // canonical poly of one product
-  bool combine_factors(Term& t, const Ext& ctx);                // false: the term is 0
+  Poly make_term(Term t, const Ext& ctx);         // canonical poly of one product
+  bool combine_factors(Term& t, const Ext& ctx);  // false: the term is 0
   std::optional<Poly> try_join(const Term& x, const Term& y, const Ext& ctx);
   std::optional<Poly> extend_red(const Term& common, const Factor& red, const std::vector<Factor>& rest, const Ext& ctx);
   std::optional<Poly> roll_sums(const Term& common, const Factor& x, const Factor& y, const Ext& ctx);
@@ -171,24 +171,26 @@ class Algebra {
   Poly under(const Poly& e, const std::vector<Factor>& guards, const Ext& ctx, bool& changed);
   Poly unclamp(const Poly& e, const std::vector<Factor>& guards, const Ext& ctx, bool& changed, int depth);
   Poly rewrite_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx, bool& changed, int depth);
-  bool simplify_brackets(Term& t, const Ext& ctx);              // false: the term is 0
-  void join(Poly& p, const Ext& ctx);                           // L-10 .. L-13: pieces of ranges
+  bool simplify_brackets(Term& t, const Ext& ctx);  // false: the term is 0
+  void join(Poly& p, const Ext& ctx);               // L-10 .. L-13: pieces of ranges
   bool join_brackets(Poly& p, const Ext& ctx);
-  bool centre_squares(Poly& p, const Ext& ctx);                 // L-41
-  std::optional<Poly> join_named(const Term& common, const Rat& c, const Factor& r, const Rat& d, const std::vector<Factor>& rest, const Ext& ctx);
+  bool centre_squares(Poly& p, const Ext& ctx);  // L-41
+  std::optional<Poly> join_named(const Term& common, const Rat& c, const Factor& r, const Rat& d, const std::vector<Factor>& rest,
+                                 const Ext& ctx);
   std::optional<Factor> unpadded(const Factor& f, const Ext& ctx);
   std::optional<Poly> settle_padded(const Factor& red, const Ext& ctx);
   void collect_iota(Poly& p, const Ext& ctx);
-  // What becomes of bound variables that one factor alone uses: summed inside of it if it is a sum (L-36), also if it is the name of one, or not.
+  // What becomes of bound variables that one factor alone uses: summed inside of it if it is a sum (L-36), also if it is the name of one,
+  // or not.
   enum class Inner : uint8_t { Sums, Names, Flat };
   Poly reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner = Inner::Sums);
   Poly as_window(Poly half, const Ext& ctx);
   std::optional<Poly> count_below(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, int64_t n);
   Poly settle(const Term& body, const Ext& ext, int bound);
-  bool sequential_form(const Poly& p) const;                    // one product, and all sums in it have bodies that the sequential program has
-  std::optional<Poly> exchange(const Term& body, const Ext& ext, int bound);   // L-50
+  bool sequential_form(const Poly& p) const;  // one product, and all sums in it have bodies that the sequential program has
+  std::optional<Poly> exchange(const Term& body, const Ext& ext, int bound);  // L-50
   bool exchanging_ = false;
-  Factor widen(Factor red, const Ext& ctx);                     // L-27: the box grows where brackets make the summand 0
+  Factor widen(Factor red, const Ext& ctx);  // L-27: the box grows where brackets make the summand 0
   Poly reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound);
   Poly exp(const Poly& a, const Ext& ctx);
   Poly log(const Poly& a, const Ext& ctx);
@@ -205,17 +207,17 @@ class Algebra {
   bool counts_some(const Node& n) const;
   bool finite_where(const Node& select, size_t branch) const;
 
-  bool names(const Factor& f) const { return nodes_[f.node].kind == Kind::Sum && !nodes_[f.node].kept; }   // a name read as what it names
+  bool names(const Factor& f) const { return nodes_[f.node].kind == Kind::Sum && !nodes_[f.node].kept; }  // a name read as what it names
 
   using Parts = std::vector<std::pair<Nid, Rat>>;
   struct LongSum {
     Nid name;
     std::vector<Parts> summands;
   };
-  std::unordered_set<uint64_t> pairs_;                          // keys of the sequential program's names of two terms
+  std::unordered_set<uint64_t> pairs_;  // keys of the sequential program's names of two terms
   Parts parts_of(const Term& t) const;
-  std::unordered_map<Nid, std::vector<LongSum>> long_sums_;   // by the newest node in them
-  std::deque<Node> nodes_;   // references stay good while nodes are added
+  std::unordered_map<Nid, std::vector<LongSum>> long_sums_;  // by the newest node in them
+  std::deque<Node> nodes_;                                   // references stay good while nodes are added
   std::unordered_map<std::vector<int64_t>, Nid, KeyHash> table_;
   std::unordered_map<std::vector<int64_t>, uint32_t, KeyHash> kernels_;
   std::unordered_map<std::string, Nid> named_;
@@ -223,24 +225,25 @@ class Algebra {
   std::vector<uint32_t> class_parent_;
   std::unordered_map<uint64_t, uint32_t> step_class_;
   struct Steps {
-    std::vector<int64_t> free, bound;   // of free parts; of bound variables above the smallest
+    std::vector<int64_t> free, bound;  // of free parts; of bound variables above the smallest
   };
-  std::unordered_map<uint64_t, Steps> steps_;    // (node, row) -> steps in which mixed rows walk it
-  std::vector<std::pair<uint32_t, uint32_t>> kept_apart_;   // classes of equal constants that the sequential program had not walked together by then
-  std::set<int64_t> window_widths_;                         // of the sequential program's brackets of positions
-  std::set<Nid> half_lines_;                                // brackets with one bound that its functions and sums are made of
-  size_t sequential_nodes_ = 0;                             // nodes below this one are the sequential program's; 0: not known yet
-  bool steps_grew_ = false;                                 // a dimension that was walked in steps is walked in other steps, too
+  std::unordered_map<uint64_t, Steps> steps_;  // (node, row) -> steps in which mixed rows walk it
+  std::vector<std::pair<uint32_t, uint32_t>>
+      kept_apart_;                   // classes of equal constants that the sequential program had not walked together by then
+  std::set<int64_t> window_widths_;  // of the sequential program's brackets of positions
+  std::set<Nid> half_lines_;         // brackets with one bound that its functions and sums are made of
+  size_t sequential_nodes_ = 0;      // nodes below this one are the sequential program's; 0: not known yet
+  bool steps_grew_ = false;          // a dimension that was walked in steps is walked in other steps, too
   uint32_t class_of(Nid id, size_t dim);
   uint32_t class_root(uint32_t c);
   void class_join(uint32_t a, uint32_t b);
-  mutable std::unordered_map<std::vector<int64_t>, Known, KeyHash> known_;   // (node, ranges of its variables) -> known
+  mutable std::unordered_map<std::vector<int64_t>, Known, KeyHash> known_;  // (node, ranges of its variables) -> known
 };
 
 // Order of factors and terms; used everywhere, so that equal polys are equal vectors.
 int compare(const Factor& a, const Factor& b);
 inline bool before(const Factor& a, const Factor& b) { return compare(a, b) < 0; }
-int compare(const Term& a, const Term& b);       // monomials only, not coefficients
+int compare(const Term& a, const Term& b);  // monomials only, not coefficients
 bool same_monomial(const Term& a, const Term& b);
 
 inline int64_t row_const(const Factor& f, size_t row, int width) { return f.map[row * width + width - 1]; }

@@ -13,13 +13,19 @@ namespace shardproof::prove {
 
 namespace {
 
-// A scalar function's node over other arguments. A conversion is told by both of its types: from and to alike it would be none. A comparison or
-// a test for infinities that has a node is one of reals (of integers it is a bracket), though its own type is bool.
+// A scalar function's node over other arguments. A conversion is told by both of its types: from and to alike it would be none. A
+// comparison or a test for infinities that has a node is one of reals (of integers it is a bracket), though its own type is bool.
 Poly apply_again(Algebra& a, const Node& n, const std::vector<Poly>& args, const Ext& ctx) {
   switch (n.fn) {
-    case ir::Fn::Eq: case ir::Fn::Ne: case ir::Fn::Lt: case ir::Fn::Le: case ir::Fn::Gt: case ir::Fn::Ge:
-    case ir::Fn::IsFinite: case ir::Fn::IsNan: case ir::Fn::IsInf:
-      return a.apply(n.fn, args, ir::DType::F32, ir::DType::Bool, ctx);
+    case ir::Fn::Eq:
+    case ir::Fn::Ne:
+    case ir::Fn::Lt:
+    case ir::Fn::Le:
+    case ir::Fn::Gt:
+    case ir::Fn::Ge:
+    case ir::Fn::IsFinite:
+    case ir::Fn::IsNan:
+    case ir::Fn::IsInf: return a.apply(n.fn, args, ir::DType::F32, ir::DType::Bool, ctx);
     default: break;
   }
   if (n.fn != ir::Fn::Convert) return a.apply(n.fn, args, n.dtype, n.known.boolean ? ir::DType::Bool : n.dtype, ctx);
@@ -45,8 +51,8 @@ bool Algebra::decide(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, bool
   return false;
 }
 
-// L-54: a rank that holds few rows sees one end of a sliding window only, the other end being out of its reach. What it compares is the sequential
-// program's window all the same, if the sequential program has no such half line (causal layers beside those with a window).
+// L-54: a rank that holds few rows sees one end of a sliding window only, the other end being out of its reach. What it compares is the
+// sequential program's window all the same, if the sequential program has no such half line (causal layers beside those with a window).
 Poly Algebra::as_window(Poly half, const Ext& ctx) {
   if (!structure_known || half.size() != 1 || !half[0].coef.is_one() || half[0].f.size() != 1) return half;
   const Factor f = half[0].f[0];
@@ -126,13 +132,17 @@ Poly Algebra::bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx) {
   if (lo >= hi) return {};
   if (lo == kNegInf && hi == kPosInf) return constant(1);
   // A truth value compared with 0 or 1 is itself or its negation.
-  if (p.size() == 1 && p[0].coef.is_one() && std::all_of(p[0].f.begin(), p[0].f.end(), [&](const Factor& f) { return nodes_[f.node].known.boolean && f.exp.positive(); })) {
+  if (p.size() == 1 && p[0].coef.is_one() &&
+      std::all_of(p[0].f.begin(), p[0].f.end(), [&](const Factor& f) { return nodes_[f.node].known.boolean && f.exp.positive(); })) {
     return lo == 1 ? p : add(constant(1), scale(p, -1), ctx);
   }
   // So is a sum of truth values that exclude one another (outside of a range: below it or above it).
   if (p.size() > 1 && p.size() <= 4 && ((lo == 1 && hi == kPosInf) || (lo == kNegInf && hi == 1))) {
     bool truths = true;
-    for (const Term& t : p) truths &= std::all_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return nodes_[f.node].known.boolean && nodes_[f.node].known.finite && f.exp.positive(); });
+    for (const Term& t : p)
+      truths &= std::all_of(t.f.begin(), t.f.end(), [&](const Factor& f) {
+        return nodes_[f.node].known.boolean && nodes_[f.node].known.finite && f.exp.positive();
+      });
     for (size_t i = 0; truths && i < p.size(); ++i) {
       truths = p[i].coef.is_one();
       for (size_t j = i + 1; truths && j < p.size(); ++j) {
@@ -191,7 +201,8 @@ Poly Algebra::under(const Poly& e, const std::vector<Factor>& guards, const Ext&
 // e without the clamps that the guards make idle: min(12, max(0, i - 13)) under 13 <= i < 26 (L-35).
 Poly Algebra::unclamp(const Poly& e, const std::vector<Factor>& guards, const Ext& ctx, bool& changed, int depth) {
   auto is_clamp = [&](const Term& u) {
-    return u.f.size() == 1 && u.f[0].exp.is_one() && nodes_[u.f[0].node].kind == Kind::Fn && nodes_[u.f[0].node].fn == ir::Fn::Max && nodes_[u.f[0].node].known.integer;
+    return u.f.size() == 1 && u.f[0].exp.is_one() && nodes_[u.f[0].node].kind == Kind::Fn && nodes_[u.f[0].node].fn == ir::Fn::Max &&
+           nodes_[u.f[0].node].known.integer;
   };
   if (depth > 3 || guards.empty() || std::none_of(e.begin(), e.end(), is_clamp)) return e;
   Poly out;
@@ -270,7 +281,9 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
   // A bracket of one variable narrows that variable for the others: quotients and remainders of positions (L-32).
   for (size_t i = 0; all.size() > 1 && i < all.size(); ++i) {
     const Poly& e = all[i].e;
-    if (drop[all[i].at] || e.size() != 1 || e[0].f.size() != 1 || e[0].f[0].node != iota() || !e[0].f[0].exp.is_one() || !e[0].coef.is_integer()) continue;
+    if (drop[all[i].at] || e.size() != 1 || e[0].f.size() != 1 || e[0].f[0].node != iota() || !e[0].f[0].exp.is_one() ||
+        !e[0].coef.is_integer())
+      continue;
     int var = -1, count = 0;
     for (size_t v = 0; v < ctx.size(); ++v) {
       if (e[0].f[0].map[v] != 0) ++count, var = static_cast<int>(v);
@@ -317,7 +330,8 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
         int64_t lo = s > 0 ? il : (ih == kPosInf ? kNegInf : -ih), hi = s > 0 ? ih : (il == kNegInf ? kPosInf : -il);
         lo = lo == kNegInf ? kNegInf : lo + dl;
         hi = hi == kPosInf ? kPosInf : hi + dh;
-        if ((all[j].hi < kPosInf && lo > kNegInf && lo >= all[j].hi) || (all[j].lo > kNegInf && hi < kPosInf && hi < all[j].lo)) return false;
+        if ((all[j].hi < kPosInf && lo > kNegInf && lo >= all[j].hi) || (all[j].lo > kNegInf && hi < kPosInf && hi < all[j].lo))
+          return false;
         if ((all[j].lo == kNegInf || (lo > kNegInf && lo >= all[j].lo)) && (all[j].hi == kPosInf || (hi < kPosInf && hi < all[j].hi))) {
           drop[all[j].at] = 1;
           changed = true;
@@ -381,8 +395,9 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
   const Node& n = nodes_[f.node];
   const Poly same{Term{1, {f}}};
   if (depth > 3 || !n.indexed) return same;
-  const bool some_fixed = std::any_of(guards.begin(), guards.end(), [&](const Factor& g) { return nodes_[g.node].hi == nodes_[g.node].lo + 1; });
-  if (!n.masked_index && !some_fixed) return same;   // nothing that a guard could tell of its indices
+  const bool some_fixed =
+      std::any_of(guards.begin(), guards.end(), [&](const Factor& g) { return nodes_[g.node].hi == nodes_[g.node].lo + 1; });
+  if (!n.masked_index && !some_fixed) return same;  // nothing that a guard could tell of its indices
   if (n.kind == Kind::Fn || n.kind == Kind::Sum) {
     std::vector<Poly> args;
     bool any = false;
@@ -412,7 +427,8 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
     for (int64_t s : {1, -1}) {
       const Poly rest = add(add(e, scale(ge, -s), ctx), constant(Rat(s * lo)), ctx);
       bool affine = !rest.empty();
-      for (const Term& u : rest) affine &= u.coef.is_integer() && (u.f.empty() || (u.f.size() == 1 && u.f[0].node == iota() && u.f[0].exp.is_one()));
+      for (const Term& u : rest)
+        affine &= u.coef.is_integer() && (u.f.empty() || (u.f.size() == 1 && u.f[0].node == iota() && u.f[0].exp.is_one()));
       if (!affine) continue;
       const auto [rl, rh] = range(rest, ctx);
       if (rl < 0 || rh >= n.inner[0][0]) continue;
@@ -443,7 +459,9 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
   const bool in_range = lo >= 0 && hi < n.inner[0][0];
   if (!rewritten && !in_range) return same;
   changed = true;
-  return pow(in_range ? reindex(data, wide, e, ctx) : take(data, wide, e, ctx, n.name == "partial wrap" ? Outside::Wraps : Outside::Undefined), f.exp, ctx);
+  return pow(
+      in_range ? reindex(data, wide, e, ctx) : take(data, wide, e, ctx, n.name == "partial wrap" ? Outside::Wraps : Outside::Undefined),
+      f.exp, ctx);
 }
 
 Poly Algebra::compare(ir::Fn fn, const Poly& a, const Poly& b, bool integer, const Ext& ctx) {
@@ -474,7 +492,8 @@ Poly Algebra::compare(ir::Fn fn, const Poly& a, const Poly& b, bool integer, con
   if (is_inf(b, true) && ka.finite) return fn == Fn::Gt || fn == Fn::Ge || fn == Fn::Ne ? constant(1) : Poly{};
   if (!ka.finite || !kb.finite) {
     // A select of -inf and finite values compared with -inf (safe softmax).
-    if (is_inf(b, true) && a.size() == 1 && a[0].f.size() == 1 && a[0].coef.positive() && nodes_[a[0].f[0].node].kind == Kind::Fn && nodes_[a[0].f[0].node].fn == Fn::Select) {
+    if (is_inf(b, true) && a.size() == 1 && a[0].f.size() == 1 && a[0].coef.positive() && nodes_[a[0].f[0].node].kind == Kind::Fn &&
+        nodes_[a[0].f[0].node].fn == Fn::Select) {
       const Factor f = a[0].f[0];
       const Poly c = arg_at(nodes_[f.node], f, 0, ctx), x = arg_at(nodes_[f.node], f, 1, ctx), y = arg_at(nodes_[f.node], f, 2, ctx);
       return select(c, compare(fn, x, b, false, ctx), compare(fn, y, b, false, ctx), ctx);
@@ -487,8 +506,12 @@ Poly Algebra::compare(ir::Fn fn, const Poly& a, const Poly& b, bool integer, con
   const bool flip = t.coef.negative();
   Poly monic = scale({t}, t.coef.inverse());
   switch (fn) {
-    case Fn::Gt: return flip ? make_fn(Fn::Lt, {monic, {}}, ctx, ir::DType::F32, ir::DType::Bool) : make_fn(Fn::Lt, {scale(monic, -1), {}}, ctx, ir::DType::F32, ir::DType::Bool);
-    case Fn::Lt: return flip ? make_fn(Fn::Lt, {scale(monic, -1), {}}, ctx, ir::DType::F32, ir::DType::Bool) : make_fn(Fn::Lt, {monic, {}}, ctx, ir::DType::F32, ir::DType::Bool);
+    case Fn::Gt:
+      return flip ? make_fn(Fn::Lt, {monic, {}}, ctx, ir::DType::F32, ir::DType::Bool)
+                  : make_fn(Fn::Lt, {scale(monic, -1), {}}, ctx, ir::DType::F32, ir::DType::Bool);
+    case Fn::Lt:
+      return flip ? make_fn(Fn::Lt, {scale(monic, -1), {}}, ctx, ir::DType::F32, ir::DType::Bool)
+                  : make_fn(Fn::Lt, {monic, {}}, ctx, ir::DType::F32, ir::DType::Bool);
     case Fn::Ge: return negate(compare(Fn::Lt, a, b, false, ctx));
     case Fn::Le: return negate(compare(Fn::Gt, a, b, false, ctx));
     case Fn::Eq: return make_fn(Fn::Eq, {monic, {}}, ctx, ir::DType::F32, ir::DType::Bool);
@@ -507,7 +530,8 @@ std::pair<int64_t, int64_t> Algebra::range_by_cases(const Poly& p, const Ext& ct
     for (int64_t sgn : {1, -1}) {
       const auto [dl, dh] = range(add(p, scale(ge, -sgn), ctx), ctx);
       if (dl == kNegInf || dh == kPosInf) continue;
-      const int64_t l = sgn > 0 ? gl : (gh == kPosInf ? kNegInf : -(gh - 1)), h = sgn > 0 ? (gh == kPosInf ? kPosInf : gh - 1) : (gl == kNegInf ? kPosInf : -gl);
+      const int64_t l = sgn > 0 ? gl : (gh == kPosInf ? kNegInf : -(gh - 1)),
+                    h = sgn > 0 ? (gh == kPosInf ? kPosInf : gh - 1) : (gl == kNegInf ? kPosInf : -gl);
       if (l > kNegInf) lo = std::max(lo, l + dl);
       if (h < kPosInf) hi = std::min(hi, h + dh);
     }
@@ -533,7 +557,7 @@ std::pair<int64_t, int64_t> Algebra::range_by_cases(const Poly& p, const Ext& ct
       std::vector<Factor> more = guards;
       more.push_back(f);
       const auto a = range_by_cases(on, ctx, std::move(more), depth + 1), b = range_by_cases(off, ctx, guards, depth + 1);
-      if (a.first > a.second) return {std::max(lo, b.first), std::min(hi, b.second)};   // the case cannot occur
+      if (a.first > a.second) return {std::max(lo, b.first), std::min(hi, b.second)};  // the case cannot occur
       return {std::max(lo, std::min(a.first, b.first)), std::min(hi, std::max(a.second, b.second))};
     }
   }
@@ -558,7 +582,8 @@ Poly Algebra::take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext&
       } else {
         Factor g{f.node, f.exp, {}};
         for (size_t r = 0; r < f.map.size() / w; ++r) {
-          g.map.insert(g.map.end(), f.map.begin() + static_cast<std::ptrdiff_t>(r * w), f.map.begin() + static_cast<std::ptrdiff_t>(r * w + u));
+          g.map.insert(g.map.end(), f.map.begin() + static_cast<std::ptrdiff_t>(r * w),
+                       f.map.begin() + static_cast<std::ptrdiff_t>(r * w + u));
           g.map.push_back(f.map[r * w + w - 1]);
         }
         fixed.f.push_back(std::move(g));
@@ -620,7 +645,8 @@ Poly Algebra::reindex(const Poly& data, const Ext& ctx_u, const Poly& e, const E
       } else {
         Factor g{f.node, f.exp, {}};
         for (size_t r = 0; r < f.map.size() / w; ++r) {
-          g.map.insert(g.map.end(), f.map.begin() + static_cast<std::ptrdiff_t>(r * w), f.map.begin() + static_cast<std::ptrdiff_t>(r * w + u));
+          g.map.insert(g.map.end(), f.map.begin() + static_cast<std::ptrdiff_t>(r * w),
+                       f.map.begin() + static_cast<std::ptrdiff_t>(r * w + u));
           g.map.push_back(f.map[r * w + w - 1]);
         }
         fixed.f.push_back(std::move(g));

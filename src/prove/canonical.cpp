@@ -25,11 +25,11 @@ uint64_t mix(uint64_t h, uint64_t v) {
 }
 
 struct RowRef {
-  int arg, term, factor, row;      // where
-  int64_t extent;                  // of the node's dimension; kUnbounded
-  const int64_t* coefs;            // width entries
+  int arg, term, factor, row;  // where
+  int64_t extent;              // of the node's dimension; kUnbounded
+  const int64_t* coefs;        // width entries
   int width;
-  uint64_t signature;              // independent of variable names
+  uint64_t signature;  // independent of variable names
   bool has_inner = false;
 };
 
@@ -82,12 +82,12 @@ class Canonicalizer {
   // A new variable: free ones are affine forms of the context's variables, bound ones shifted old ones.
   struct NewVar {
     bool bound = false;
-    std::vector<int64_t> def;   // free: over the context's variables + constant
+    std::vector<int64_t> def;  // free: over the context's variables + constant
     int64_t extent = kUnbounded;
-    int64_t dimension = 0;      // free: extent of the dimension that it walks in (variables of one form and dimension are one)
-    int64_t shift = 0;          // bound: u = v + shift
-    int64_t lo = 0, hi = 0;     // bound: box
-    uint32_t cls = 0;           // free: class of the dimension
+    int64_t dimension = 0;   // free: extent of the dimension that it walks in (variables of one form and dimension are one)
+    int64_t shift = 0;       // bound: u = v + shift
+    int64_t lo = 0, hi = 0;  // bound: box
+    uint32_t cls = 0;        // free: class of the dimension
     uint64_t color = 0;
   };
   // How a row reads the new variables: step * var + (bound and inner part) + rest.
@@ -502,7 +502,8 @@ class Canonicalizer {
           }
         }
       }
-      if (spec_.kind == Kind::Sum && !a_.structure_known && spec_.args[0].size() == 2) a_.pairs_.insert(a_.pair_key(spec_.args[0][0], spec_.args[0][1]));
+      if (spec_.kind == Kind::Sum && !a_.structure_known && spec_.args[0].size() == 2)
+        a_.pairs_.insert(a_.pair_key(spec_.args[0][0], spec_.args[0][1]));
       a_.nodes_.push_back(std::move(spec_));
     } else {
       ++a_.interned_hits;

@@ -21,7 +21,7 @@ void Views::meet(const Refined& x, const Cell& y, std::vector<Refined>& out) {
   const Cell frame{x.ext, x.pos, {}};
   const size_t rank = y.pos.size() / (y.ext.size() + 1);
   std::vector<Digits> xd, yd;
-  std::vector<std::vector<Aligned>> options;   // per dimension: the ways in which the two meet there
+  std::vector<std::vector<Aligned>> options;  // per dimension: the ways in which the two meet there
   for (size_t d = 0; d < rank; ++d) {
     xd.push_back(digits(frame, d));
     yd.push_back(digits(y, d));
@@ -99,7 +99,7 @@ bool Views::merge(Cell& x, const Cell& y, size_t dim) {
       gy = ly;
       k = xd.lin.k[lx];
     } else {
-      k = gap;   // a new digit
+      k = gap;  // a new digit
     }
   } else if (xd.var.size() == yd.var.size() + 1 && lx != xd.var.size() && xd.lin.k[lx] * x.ext[xd.var[lx]] == gap) {
     gx = lx;
@@ -263,7 +263,8 @@ Poly Views::at(const Value& x, const std::vector<Row>& rows, const Ext& ctx) {
     }
     if (ok) return a_.subst(only->poly, s, ctx);
   }
-  // Dimensions along which all cells run whole and stay the same do not belong to the name: a table of positions for a batch is one for a row.
+  // Dimensions along which all cells run whole and stay the same do not belong to the name: a table of positions for a batch is one for a
+  // row.
   for (size_t d = 0; d < x.shape.size(); ++d) {
     std::vector<size_t> var;
     for (const Cell& c : x.cells) {

@@ -38,7 +38,8 @@ void clip(Lin l, int64_t lo, int64_t hi, std::vector<Lin>& out) {
     piece(from, to);
     for (int64_t v = to; v < std::min(l.e[j], to + 1 + rest / l.k[j]); ++v) piece(v, v + 1);
   } else {
-    const int64_t first = std::max<int64_t>(0, floor_div(lo - rest - l.c, l.k[j])), last = std::min(l.e[j] - 1, floor_div(hi - 1 - l.c, l.k[j]));
+    const int64_t first = std::max<int64_t>(0, floor_div(lo - rest - l.c, l.k[j])),
+                  last = std::min(l.e[j] - 1, floor_div(hi - 1 - l.c, l.k[j]));
     if (last - first > 4096) throw Overflow("irregular cut");
     for (int64_t v = first; v <= last; ++v) piece(v, v + 1);
   }
@@ -132,9 +133,9 @@ bool plain(const Lin& l) { return l.k.empty() || (l.k.size() == 1 && l.k[0] == 1
 static bool align_below_top(const Lin& x, const Lin& y, std::vector<Aligned>& out) {
   struct Side {
     size_t top = 0;
-    int64_t first = 0;            // the value of the highest digit where its variable is 0
+    int64_t first = 0;  // the value of the highest digit where its variable is 0
     Lin rest;
-    std::vector<size_t> below;    // variables of rest
+    std::vector<size_t> below;  // variables of rest
   };
   const auto highest = [](const Lin& l) { return static_cast<size_t>(std::max_element(l.k.begin(), l.k.end()) - l.k.begin()); };
   const int64_t T = x.k[highest(x)];
@@ -247,8 +248,10 @@ void align(const Lin& x, const Lin& y, std::vector<Aligned>& out) {
             return;
           }
           if (where[i] >= 0 && l.e[j] > 1) {
-            if (l.e[static_cast<size_t>(where[i])] > 1) ok = false;
-            else where[i] = static_cast<int>(j);
+            if (l.e[static_cast<size_t>(where[i])] > 1)
+              ok = false;
+            else
+              where[i] = static_cast<int>(j);
           } else if (where[i] < 0) {
             where[i] = static_cast<int>(j);
           }
@@ -258,7 +261,7 @@ void align(const Lin& x, const Lin& y, std::vector<Aligned>& out) {
       place(q, qv);
       if (!ok) throw Overflow("irregular digits");
       // Residues below the smallest coefficient must agree.
-      std::vector<int64_t> px, qx;   // shift of each side's variable
+      std::vector<int64_t> px, qx;  // shift of each side's variable
       std::vector<std::pair<int64_t, int64_t>> ranges;
       bool disjoint = false;
       int64_t pc = p.c, qc = q.c, common_c = 0;
@@ -307,7 +310,8 @@ void align(const Lin& x, const Lin& y, std::vector<Aligned>& out) {
   }
 }
 
-Sub place(const std::vector<Digits>& dims, const std::vector<const std::vector<Row>*>& rows, const std::vector<size_t>& offset, size_t vars, int width) {
+Sub place(const std::vector<Digits>& dims, const std::vector<const std::vector<Row>*>& rows, const std::vector<size_t>& offset, size_t vars,
+          int width) {
   Sub s;
   s.width = width;
   s.rows.assign(vars, Row(width, 0));

@@ -11,7 +11,7 @@ namespace shardproof::prove {
 struct Lin {
   std::vector<int64_t> k, e;
   int64_t c = 0;
-  std::vector<Row> old;   // per original variable: affine over the current ones
+  std::vector<Row> old;  // per original variable: affine over the current ones
 
   static Lin start(std::vector<int64_t> k, std::vector<int64_t> e, int64_t c) {
     Lin l{std::move(k), std::move(e), c, {}};
@@ -59,12 +59,13 @@ struct Aligned {
   std::vector<Row> x, y;
 };
 
-void clip(Lin l, int64_t lo, int64_t hi, std::vector<Lin>& out);     // the part with positions in [lo, hi)
+void clip(Lin l, int64_t lo, int64_t hi, std::vector<Lin>& out);  // the part with positions in [lo, hi)
 // Cuts so that no variable straddles the boundary T: every coefficient is a multiple of T, or the part below never carries over T.
 void split(Lin l, int64_t T, std::vector<Lin>& out);
 Digits digits(const Cell& c, size_t dim);
-bool plain(const Lin& l);                                              // one variable of coefficient 1, or a constant
+bool plain(const Lin& l);  // one variable of coefficient 1, or a constant
 void align(const Lin& x, const Lin& y, std::vector<Aligned>& out);
-Sub place(const std::vector<Digits>& dims, const std::vector<const std::vector<Row>*>& rows, const std::vector<size_t>& offset, size_t vars, int width);
+Sub place(const std::vector<Digits>& dims, const std::vector<const std::vector<Row>*>& rows, const std::vector<size_t>& offset, size_t vars,
+          int width);
 
 }  // namespace shardproof::prove

@@ -37,7 +37,7 @@ Evaluator::Evaluator(const link::Problem& problem, Limits limits) : views(algebr
 void Evaluator::forget() {
   algebra.forget_names();
   for (ir::NodeId id = 0; id < state_.size(); ++id) {
-    if (problem_.graph[id].in.empty()) continue;   // what is given stays the unknown that it is
+    if (problem_.graph[id].in.empty()) continue;  // what is given stays the unknown that it is
     state_[id] = 0;
     values_[id] = {};
     undecided.erase(id);
@@ -72,7 +72,8 @@ const Value& Evaluator::value(ir::NodeId goal) {
     if (g[id].op == Op::Random && id != goal) continue;
     if (g[id].dtype == DType::Token) continue;
     bool waits = false;
-    if (id != goal && g[id].in.size() == 1 && state_[g[id].in[0]] != 2 && g[g[id].in[0]].dtype != DType::Token) waits = true;   // a unary consumer of a draw
+    if (id != goal && g[id].in.size() == 1 && state_[g[id].in[0]] != 2 && g[g[id].in[0]].dtype != DType::Token)
+      waits = true;  // a unary consumer of a draw
     if (waits) continue;
     state_[id] = 1;
     values_[id] = compute(id);
@@ -135,7 +136,7 @@ Value Evaluator::compute(ir::NodeId id) {
                 int64_t lo = static_cast<int64_t>(std::ceil(f.fact.low)), hi = static_cast<int64_t>(std::ceil(f.fact.high)) - 1;
                 if (f.fact.has_exception) {
                   const auto c = static_cast<int64_t>(f.fact.exception);
-                  if (c < lo) b.lo = c, b.hi = lo;     // values in (c, lo) do not occur
+                  if (c < lo) b.lo = c, b.hi = lo;  // values in (c, lo) do not occur
                   lo = std::min(lo, c);
                   hi = std::max(hi, c);
                 }
@@ -251,7 +252,8 @@ Poly Evaluator::literal(const ir::Literal& lit, DType dtype) {
   if (ir::is_int(dtype)) return Algebra::constant(Rat(static_cast<int64_t>(std::trunc(lit.d))));
   if (auto form = closed_form(lit.d, lit.format)) {
     if (!form->exact) {
-      assumptions.insert(fmt::format("literal {} is read as {}{}/{}{}", lit.d, form->root ? "sqrt(" : "", form->p, form->q, form->root ? ")" : ""));
+      assumptions.insert(
+          fmt::format("literal {} is read as {}{}/{}{}", lit.d, form->root ? "sqrt(" : "", form->p, form->q, form->root ? ")" : ""));
     }
     const Rat r(form->p < 0 ? -form->p : form->p, form->q);
     Poly p = form->root ? algebra.pow(Algebra::constant(r), Rat(1, 2), {}) : Algebra::constant(r);
@@ -309,7 +311,7 @@ Value Evaluator::dense(const ir::Node& n) {
       out.cells.push_back(std::move(c));
     }
     views.join(out);
-    if (out.cells.size() <= 4) return out;   // more pieces cost more than they say: a table, whose elements are read where an index is fixed
+    if (out.cells.size() <= 4) return out;  // more pieces cost more than they say: a table, whose elements are read where an index is fixed
   }
   std::string key = "dense";
   Node b;
@@ -349,8 +351,11 @@ Poly Evaluator::wrap(const Poly& p, DType dtype, const Ext& ctx) {
   // A value of an integer type as it is; a sum or product is none yet.
   if (p.size() == 1 && p[0].coef.is_one() && p[0].f.size() == 1 && p[0].f[0].exp.is_one()) {
     const Node& n = algebra.node(p[0].f[0].node);
-    const bool grows = n.kind == Kind::Fn && (n.fn == Fn::Abs || n.fn == Fn::Pow || n.fn == Fn::Div || n.fn == Fn::FloorDiv);   // of the least integer
-    if (n.kind != Kind::Sum && !grows && !(n.kind == Kind::Red && (n.fn == Fn::Add || n.fn == Fn::Mul)) && n.kind != Kind::Grid && !(n.kind == Kind::Take && n.name.starts_with("partial"))) return p;
+    const bool grows =
+        n.kind == Kind::Fn && (n.fn == Fn::Abs || n.fn == Fn::Pow || n.fn == Fn::Div || n.fn == Fn::FloorDiv);  // of the least integer
+    if (n.kind != Kind::Sum && !grows && !(n.kind == Kind::Red && (n.fn == Fn::Add || n.fn == Fn::Mul)) && n.kind != Kind::Grid &&
+        !(n.kind == Kind::Take && n.name.starts_with("partial")))
+      return p;
   }
   return algebra.apply(Fn::Convert, {p}, DType::Invalid, dtype, ctx);
 }
@@ -376,7 +381,8 @@ Value Evaluator::compute_map(const ir::Node& n) {
   if (n.fn == Fn::Add && n.in.size() > 2) assumptions.insert("sums may be taken in any order");
   Value out{n.shape, {}};
   if (full.empty() && ir::num_elements(n.shape) == 0) return out;
-  const bool ints = ir::is_int(n.dtype) && (n.fn == Fn::Add || n.fn == Fn::Sub || n.fn == Fn::Mul || n.fn == Fn::Neg || n.fn == Fn::Abs || n.fn == Fn::Pow);
+  const bool ints = ir::is_int(n.dtype) &&
+                    (n.fn == Fn::Add || n.fn == Fn::Sub || n.fn == Fn::Mul || n.fn == Fn::Neg || n.fn == Fn::Abs || n.fn == Fn::Pow);
   const bool quotient = ir::is_signed_int(n.dtype) && (n.fn == Fn::Div || n.fn == Fn::FloorDiv);
   if (full.empty()) {
     Poly p = algebra.apply(n.fn, scalars, from, n.dtype, {});
@@ -389,7 +395,7 @@ Value Evaluator::compute_map(const ir::Node& n) {
     std::vector<Poly> args;
     for (size_t i = 0; i < n.in.size(); ++i) args.push_back(where[i] < 0 ? embed(algebra, scalars[i], r.ext) : r.poly[where[i]]);
     Poly p = algebra.apply(n.fn, args, from, n.dtype, r.ext);
-    if (ints || (quotient && algebra.range(args[1], r.ext).first < 0)) p = wrap(p, n.dtype, r.ext);   // the least integer by -1
+    if (ints || (quotient && algebra.range(args[1], r.ext).first < 0)) p = wrap(p, n.dtype, r.ext);  // the least integer by -1
     if ((n.fn == Fn::Add || n.fn == Fn::Sub) && ir::is_float(n.dtype)) p = algebra.merge_parts(std::move(p), r.ext);
     if (n.fn == Fn::Add && ir::is_float(n.dtype)) p = algebra.shorten(std::move(p), r.ext);
     out.cells.push_back(Cell{std::move(r.ext), std::move(r.pos), std::move(p)});
@@ -540,8 +546,8 @@ Value Evaluator::assemble(const ir::Shape& shape, std::vector<Cell> parts) {
   return out;
 }
 
-// L-45: a part leaves out positions (a dilated window, blocks of a packed dimension): dimension d is read as rows of as many elements as the
-// first step that skips some, where a part is a column or whole rows, and the rows are put together again afterwards.
+// L-45: a part leaves out positions (a dilated window, blocks of a packed dimension): dimension d is read as rows of as many elements as
+// the first step that skips some, where a part is a column or whole rows, and the rows are put together again afterwards.
 Value Evaluator::assemble_rows(const ir::Shape& shape, size_t d, const Cell& irregular, const std::vector<std::vector<Cell>>& groups) {
   const size_t w = irregular.ext.size() + 1;
   std::vector<std::pair<int64_t, int64_t>> digits;
@@ -559,7 +565,7 @@ Value Evaluator::assemble_rows(const ir::Shape& shape, size_t d, const Cell& irr
   }
   if (step <= 1 || step >= shape[d]) throw Overflow("sum over a strided region");
   ir::Shape whole = shape;
-  whole[d] = (shape[d] + step - 1) / step * step;   // a last row may be shorter: zeros follow it
+  whole[d] = (shape[d] + step - 1) / step * step;  // a last row may be shorter: zeros follow it
   ir::Shape rows = whole;
   rows[d] = whole[d] / step;
   rows.insert(rows.begin() + static_cast<std::ptrdiff_t>(d) + 1, step);

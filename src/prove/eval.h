@@ -24,16 +24,16 @@ inline Row unit(size_t width, size_t at) {
 class Evaluator {
  public:
   Evaluator(const link::Problem& problem, Limits limits);
-  const Value& value(ir::NodeId id);             // computes what it needs
-  void forget();                                 // computes everything anew when it is asked for next
+  const Value& value(ir::NodeId id);  // computes what it needs
+  void forget();                      // computes everything anew when it is asked for next
   bool done(ir::NodeId id) const { return id < state_.size() && state_[id] == 2; }
   Algebra algebra;
   Views views;
   std::set<std::string> assumptions;
   // Why a node's value stayed undecided (it became an unknown of its own).
-  std::map<ir::NodeId, std::pair<std::string, std::string>> undecided;   // reason, detail
+  std::map<ir::NodeId, std::pair<std::string, std::string>> undecided;  // reason, detail
   uint64_t evaluated = 0;
-  double deadline = 0;                           // steady seconds; 0: none
+  double deadline = 0;  // steady seconds; 0: none
 
  private:
   Value compute(ir::NodeId id);
@@ -55,7 +55,8 @@ class Evaluator {
   Poly checked_index(const Poly& e, int64_t extent, ir::IndexMode mode, const Ext& ctx);
   Poly wrap(const Poly& p, ir::DType dtype, const Ext& ctx);
   // An operator that acts on whole dimensions and independently along parallel ones. args[k] has one factor per dimension; factor numbers
-  // below `parallel.size()` are parallel (extent parallel[f]); the others are inner. result: factor per dimension (>= parallel: inner, own extent).
+  // below `parallel.size()` are parallel (extent parallel[f]); the others are inner. result: factor per dimension (>= parallel: inner, own
+  // extent).
   struct WholeArg {
     const Value* value;
     std::vector<int> factor;
@@ -63,18 +64,18 @@ class Evaluator {
   Value whole(const std::string& name, ir::DType dtype, const std::vector<WholeArg>& args, const std::vector<int64_t>& parallel,
               const std::vector<int>& result, const ir::Shape& shape);
   Cell whole_cell(Node spec, const Ext& ctx, int parallel, const std::vector<int>& result, const ir::Shape& shape);
-  Value assemble(const ir::Shape& shape, std::vector<Cell> parts);   // sums overlapping parts; what no part covers is 0
+  Value assemble(const ir::Shape& shape, std::vector<Cell> parts);  // sums overlapping parts; what no part covers is 0
   Value assemble_rows(const ir::Shape& shape, size_t d, const Cell& irregular, const std::vector<std::vector<Cell>>& groups);
 
   const link::Problem& problem_;
   Limits limits_;
   std::vector<Value> values_;
-  std::vector<uint8_t> state_;                   // 0: not yet, 1: in progress, 2: done
+  std::vector<uint8_t> state_;  // 0: not yet, 1: in progress, 2: done
   std::vector<std::vector<ir::NodeId>> users_;
   size_t users_known_ = 0;
-  std::map<std::pair<int, std::string>, std::vector<ir::NodeId>> draws_;   // sequential draws by kind, in order
-  std::map<std::pair<int, ir::NodeId>, ir::NodeId> matched_;               // (rank, sequential draw) -> the draw that took it
-  std::set<ir::NodeId> drawing_;   // draws under way: one that acts on what is made with it has no counterpart
+  std::map<std::pair<int, std::string>, std::vector<ir::NodeId>> draws_;  // sequential draws by kind, in order
+  std::map<std::pair<int, ir::NodeId>, ir::NodeId> matched_;              // (rank, sequential draw) -> the draw that took it
+  std::set<ir::NodeId> drawing_;  // draws under way: one that acts on what is made with it has no counterpart
   bool draws_known_ = false;
 };
 

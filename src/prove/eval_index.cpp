@@ -21,7 +21,8 @@ Poly Evaluator::checked_index(const Poly& e, int64_t extent, ir::IndexMode mode,
   if (lo >= 0 && hi < extent) return e;
   switch (mode) {
     case ir::IndexMode::Clamp:
-      return algebra.apply(Fn::Min, {algebra.apply(Fn::Max, {e, {}}, DType::I64, DType::I64, ctx), Algebra::constant(Rat(extent - 1))}, DType::I64, DType::I64, ctx);
+      return algebra.apply(Fn::Min, {algebra.apply(Fn::Max, {e, {}}, DType::I64, DType::I64, ctx), Algebra::constant(Rat(extent - 1))},
+                           DType::I64, DType::I64, ctx);
     case ir::IndexMode::Wrap:
       if (lo >= -extent && hi < extent) {
         return algebra.add(e, algebra.scale(algebra.bracket(e, kNegInf, 0, ctx), extent), ctx);
@@ -100,7 +101,7 @@ Value Evaluator::compute_take(const ir::Node& n) {
   // Joint space: the result, then one dimension for every index that is left.
   ir::Shape joint = n.shape;
   std::vector<int64_t> place;
-  std::vector<std::pair<size_t, size_t>> inner;   // data dim, index operand
+  std::vector<std::pair<size_t, size_t>> inner;  // data dim, index operand
   ir::Shape kept;
   bool plain = true;
   for (size_t d = 0; d < code.size(); ++d) {
@@ -169,7 +170,8 @@ Value Evaluator::compute_take(const ir::Node& n) {
     Poly p = algebra.subst(r.poly[0], s, wide);
     Poly in_range = Algebra::constant(1);
     for (size_t k = inner.size(); k-- > 0;) {
-      const Ext upto(wide.begin(), wide.begin() + static_cast<std::ptrdiff_t>(m + k + 1)), before(wide.begin(), wide.begin() + static_cast<std::ptrdiff_t>(m + k));
+      const Ext upto(wide.begin(), wide.begin() + static_cast<std::ptrdiff_t>(m + k + 1)),
+          before(wide.begin(), wide.begin() + static_cast<std::ptrdiff_t>(m + k));
       const Poly at = algebra.subst(r.poly[1 + k], front, ctx);
       Sub widen;
       widen.width = static_cast<int>(before.size()) + 1;
@@ -181,7 +183,7 @@ Value Evaluator::compute_take(const ir::Node& n) {
         p = algebra.where(algebra.bracket(e, 0, extent, before), algebra.take(p, upto, e, before), before);
       } else {
         const bool sequential = !algebra.structure_known;
-        const auto outside = n.mode == ir::IndexMode::Wrap     ? (sequential ? Algebra::Outside::WrapsOrStops : Algebra::Outside::Wraps)
+        const auto outside = n.mode == ir::IndexMode::Wrap ? (sequential ? Algebra::Outside::WrapsOrStops : Algebra::Outside::Wraps)
                              : n.mode == ir::IndexMode::Strict && sequential ? Algebra::Outside::Stops
                                                                              : Algebra::Outside::Undefined;
         p = algebra.take(p, upto, checked_index(e, extent, n.mode, before), before, outside);
@@ -255,7 +257,8 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
       for (size_t b = 0; b < n.b.size(); ++b) fi.push_back(inner++);
       args.push_back({&values_[n.in[2 + k]], fi});
     }
-    std::string name = fmt::format("scatter:{}:{}:{}:{}", n.set ? "set" : ir::name(n.fn), static_cast<int>(n.mode), fmt::join(n.a, ","), fmt::join(n.b, ","));
+    std::string name = fmt::format("scatter:{}:{}:{}:{}", n.set ? "set" : ir::name(n.fn), static_cast<int>(n.mode), fmt::join(n.a, ","),
+                                   fmt::join(n.b, ","));
     Value out = whole(name, n.dtype, args, parallel, result, n.shape);
     if (n.mode == ir::IndexMode::Strict || n.mode == ir::IndexMode::Wrap) {
       // Where the sequential program writes, it hits.
@@ -378,7 +381,7 @@ Value Evaluator::compute_scan(const ir::Node& n) {
   for (Refined& r : views.refine({&frame, &moved})) {
     const size_t w = r.ext.size() + 1;
     Row row(w, 0);
-    for (size_t v = 0; v < w; ++v) row[v] = r.pos[static_cast<size_t>(dim) * w + v] - r.pos[rank * w + v];   // i - k
+    for (size_t v = 0; v < w; ++v) row[v] = r.pos[static_cast<size_t>(dim) * w + v] - r.pos[rank * w + v];  // i - k
     if (n.a[1]) {
       for (int64_t& v : row) v = -v;
     }
@@ -405,7 +408,8 @@ Value Evaluator::compute_dynamic_slice(const ir::Node& n) {
       const auto outer = algebra.as_constant(t.cells[0].poly);
       const auto [lo, hi] = algebra.range(s.cells[0].poly, {});
       const int64_t last = problem_.graph[inner.in[0]].shape[d] - inner.a[d];
-      if ((lo < 0 || hi > last) && !(outer && outer->is_zero())) throw Overflow("dynamic slice of a dynamic slice whose start is clamped: XLA merges the two wrongly (openxla/xla#49122)");
+      if ((lo < 0 || hi > last) && !(outer && outer->is_zero()))
+        throw Overflow("dynamic slice of a dynamic slice whose start is clamped: XLA merges the two wrongly (openxla/xla#49122)");
     }
   }
   std::vector<int64_t> start, stop, step;

@@ -1,8 +1,8 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Core operators -> Values, part 3: operators on whole dimensions, kernels, random draws.
 #include <algorithm>
-#include <set>
 #include <numeric>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -32,7 +32,8 @@ std::vector<size_t> digits_of(const Ext& ext, const std::vector<int64_t>& pos, s
 
 }  // namespace
 
-// The operator's node, read at the parallel variables (ctx) and the result's own; positions along parallel dimensions are left to the caller.
+// The operator's node, read at the parallel variables (ctx) and the result's own; positions along parallel dimensions are left to the
+// caller.
 Cell Evaluator::whole_cell(Node spec, const Ext& ctx, int P, const std::vector<int>& result, const ir::Shape& shape) {
   const std::string name = spec.name;
   const DType dtype = spec.dtype;
@@ -51,7 +52,7 @@ Cell Evaluator::whole_cell(Node spec, const Ext& ctx, int P, const std::vector<i
   if (name.starts_with("sort") && !spec.args.empty()) {
     // A permutation of its operand: bounds and finiteness carry over.
     Ext wide = ctx;
-    const size_t number = static_cast<size_t>(name[std::min(name.find(' '), name.size()) - 1] - '0');   // before the layout of digits
+    const size_t number = static_cast<size_t>(name[std::min(name.find(' '), name.size()) - 1] - '0');  // before the layout of digits
     const size_t which = number < spec.args.size() ? number : 0;
     wide.insert(wide.end(), spec.inner[which].begin(), spec.inner[which].end());
     bool keys_fine = true;
@@ -103,8 +104,8 @@ Value Evaluator::whole(const std::string& name, DType dtype, const std::vector<W
                        const std::vector<int>& result, const ir::Shape& shape) {
   if (ir::num_elements(shape) == 0) return Value{shape, {}};
   const int P = static_cast<int>(parallel.size());
-  // Where every argument is one piece along its inner dimensions, the cells of the arguments decide (parallel dimensions may be in pieces or
-  // have digits). Inner dimensions may have digits, too (a window of several dimensions, flattened): each is an inner variable then.
+  // Where every argument is one piece along its inner dimensions, the cells of the arguments decide (parallel dimensions may be in pieces
+  // or have digits). Inner dimensions may have digits, too (a window of several dimensions, flattened): each is an inner variable then.
   bool plain = true;
   for (const WholeArg& a : args) {
     for (const Cell& c : a.value->cells) {
@@ -123,7 +124,7 @@ Value Evaluator::whole(const std::string& name, DType dtype, const std::vector<W
   }
   if (plain && !args.empty()) {
     ir::Shape joint(parallel.begin(), parallel.end());
-    std::map<int, int64_t> inner_dim;   // inner factor -> joint dimension
+    std::map<int, int64_t> inner_dim;  // inner factor -> joint dimension
     std::vector<Value> spreads;
     std::vector<std::vector<int64_t>> places;
     for (const WholeArg& a : args) {
@@ -169,7 +170,7 @@ Value Evaluator::whole(const std::string& name, DType dtype, const std::vector<W
         Ext inner;
         Sub s;
         s.width = static_cast<int>(ctx.size()) + 1;
-        std::vector<std::pair<size_t, size_t>> put;   // joint variable, inner number
+        std::vector<std::pair<size_t, size_t>> put;  // joint variable, inner number
         for (size_t d = 0; d < args[k].factor.size(); ++d) {
           if (args[k].factor[d] < P) continue;
           const std::vector<size_t>& vars = inner_vars[static_cast<size_t>(places[k][d])];
@@ -254,7 +255,8 @@ Value Evaluator::whole(const std::string& name, DType dtype, const std::vector<W
         }
       }
       size_t next = static_cast<size_t>(P);
-      for (size_t d = 0; d < a.factor.size(); ++d) rows.push_back(unit(wide.size() + 1, a.factor[d] < P ? static_cast<size_t>(a.factor[d]) : next++));
+      for (size_t d = 0; d < a.factor.size(); ++d)
+        rows.push_back(unit(wide.size() + 1, a.factor[d] < P ? static_cast<size_t>(a.factor[d]) : next++));
       const Value piece = views.slice(*a.value, start, stop, step);
       spec.args.push_back(views.at(piece, rows, wide));
       spec.inner.push_back(std::move(inner));
@@ -521,8 +523,9 @@ Value Evaluator::compute_random(ir::NodeId id, const ir::Node& n) {
       }
       matched_[{rank, s}] = id;
       if (out.cells.size() > 1) views.join(out);
-      assumptions.insert(taken ? fmt::format("random draw {} on rank {} repeats the sequential draw {} (recomputation)", n.label, rank, g[s].label)
-                               : fmt::format("random draw {} on rank {} is its piece of the sequential draw {}", n.label, rank, g[s].label));
+      assumptions.insert(
+          taken ? fmt::format("random draw {} on rank {} repeats the sequential draw {} (recomputation)", n.label, rank, g[s].label)
+                : fmt::format("random draw {} on rank {} is its piece of the sequential draw {}", n.label, rank, g[s].label));
       return out;
     }
   }

@@ -1,6 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// The order of nested sums (L-50): sum over d of A(d) sum over j of B(j) C(d, j) is sum over j of B(j) sum over d of A(d) C(d, j). A blockwise
-// attention computes its backward's correction from the output, rowsum(dO * O), where the one-device program sums P * dP. Neither
+// The order of nested sums (L-50): sum over d of A(d) sum over j of B(j) C(d, j) is sum over j of B(j) sum over d of A(d) C(d, j). A
+// blockwise attention computes its backward's correction from the output, rowsum(dO * O), where the one-device program sums P * dP. Neither
 // order is better than the other; a rank's sum takes the one that the sequential program has.
 #include <algorithm>
 
@@ -60,8 +60,9 @@ std::optional<Poly> Algebra::exchange(const Term& body, const Ext& ext, int boun
     Term first{1, {}}, rest{p[0].coef, {}};
     for (const Factor& f : p[0].f) (depends(f, tw, inner) ? first : rest).f.push_back(depends(f, tw, inner) ? f : narrowed(f, tw, inner));
     if (rest.f.empty() || first.f.size() < 2) continue;
-    const Ext middle(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(inner)), outer(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(free));
-    struct Scope {   // also where a limit throws
+    const Ext middle(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(inner)),
+        outer(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(free));
+    struct Scope {  // also where a limit throws
       bool& busy;
       ~Scope() { busy = false; }
     } const scope{exchanging_ = true};

@@ -152,7 +152,7 @@ Poly Algebra::reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound
 void Algebra::roll_extremes(std::vector<Poly>& parts, const Ext& ctx) {
   struct Range {
     size_t part;
-    Factor at;         // the factor, with 0 for the constant of its row
+    Factor at;  // the factor, with 0 for the constant of its row
     size_t row;
     int64_t lo, hi;
     Rat coef = 1;
@@ -168,7 +168,9 @@ void Algebra::roll_extremes(std::vector<Poly>& parts, const Ext& ctx) {
       const Factor f = p[0].f[0];
       const Node& n = nodes_[f.node];
       if (n.kind == Kind::Red && n.fn == ir::Fn::Max) {
-        if (n.num_bound() != 1 || n.args[0].size() != 1 || !n.args[0][0].coef.is_one() || n.args[0][0].f.size() != 1 || !n.args[0][0].f[0].exp.is_one()) continue;
+        if (n.num_bound() != 1 || n.args[0].size() != 1 || !n.args[0][0].coef.is_one() || n.args[0][0].f.size() != 1 ||
+            !n.args[0][0].f[0].exp.is_one())
+          continue;
         const Factor g = n.args[0][0].f[0];
         const size_t own = n.dims.size(), gw = own + 2;
         size_t row = 0, hits = 0;
@@ -268,7 +270,9 @@ Poly Algebra::extreme(ir::Fn fn, const std::vector<Poly>& args, const Ext& ctx) 
   }
   // -inf is neutral.
   if (parts.size() > 1) {
-    std::erase_if(parts, [&](const Poly& p) { return p.size() == 1 && p[0].f.size() == 1 && nodes_[p[0].f[0].node].kind == Kind::Inf && p[0].coef.negative(); });
+    std::erase_if(parts, [&](const Poly& p) {
+      return p.size() == 1 && p[0].f.size() == 1 && nodes_[p[0].f[0].node].kind == Kind::Inf && p[0].coef.negative();
+    });
   }
   roll_extremes(parts, ctx);
   bool joined = true;

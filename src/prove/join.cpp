@@ -152,7 +152,7 @@ std::optional<Poly> Algebra::roll_sums(const Term& common, const Factor& x, cons
   if (bx.f.size() != by.f.size()) return std::nullopt;
   for (size_t i = 0; i < bx.f.size(); ++i) {
     if (bx.f[i].node != by.f[i].node || !(bx.f[i].exp == by.f[i].exp)) return std::nullopt;
-    if (i > 0 && bx.f[i].node == bx.f[i - 1].node) return std::nullopt;   // which is which would be a guess
+    if (i > 0 && bx.f[i].node == bx.f[i - 1].node) return std::nullopt;  // which is which would be a guess
   }
   const size_t m = ctx.size(), w = ex.size() + 1;
   std::vector<int> perm(bound);
@@ -219,7 +219,9 @@ std::optional<Poly> Algebra::join_bodies(const Term& common, const Factor& x, co
   auto is_sum = [&](const std::vector<Factor>& f) {
     return f.size() == 1 && f[0].exp.is_one() && nodes_[f[0].node].kind == Kind::Red && nodes_[f[0].node].fn == ir::Fn::Add;
   };
-  auto is_bracket = [&](const std::vector<Factor>& f) { return f.size() == 1 && f[0].exp.is_one() && nodes_[f[0].node].kind == Kind::Bracket; };
+  auto is_bracket = [&](const std::vector<Factor>& f) {
+    return f.size() == 1 && f[0].exp.is_one() && nodes_[f[0].node].kind == Kind::Bracket;
+  };
   std::vector<int> perm(bound);
   for (int k = 0; k < bound; ++k) perm[k] = k;
   do {
@@ -434,9 +436,12 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
             if (count == 0) same &= delta == 0;
             if (count == 1) {
               const int64_t q = plain[i].map[d * w + m + only];
-              if (delta % q != 0) same = false;
-              else if (!have[only]) have[only] = true, shift[only] = delta / q;
-              else same &= shift[only] == delta / q;
+              if (delta % q != 0)
+                same = false;
+              else if (!have[only])
+                have[only] = true, shift[only] = delta / q;
+              else
+                same &= shift[only] == delta / q;
             }
           }
         }
@@ -470,7 +475,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
         }
         n.args.push_back({std::move(closed)});
         Term whole{common.coef, common.f};
-        whole.f.push_back(intern(std::move(n), ctx));   // not widened: both boxes must stay what they are
+        whole.f.push_back(intern(std::move(n), ctx));  // not widened: both boxes must stay what they are
         Term other{common.coef, common.f};
         other.f.push_back(with);
         std::sort(whole.f.begin(), whole.f.end(), before);
@@ -512,7 +517,7 @@ void Algebra::join(Poly& p, const Ext& ctx) {
         for (size_t k = 0; k < p.size(); ++k) {
           if (k != i && k != j) rest.push_back(std::move(p[k]));
         }
-        p = add(std::move(rest), *joined, ctx);   // joins further
+        p = add(std::move(rest), *joined, ctx);  // joins further
         again = false;
         return;
       }

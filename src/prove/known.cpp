@@ -26,7 +26,7 @@ std::pair<int64_t, int64_t> row_range(const int64_t* row, const Ext& ctx) {
 
 // Everything between the two ends, if the row walks that without gaps.
 std::optional<std::pair<int64_t, int64_t>> walked(const int64_t* row, const Ext& ctx) {
-  std::vector<std::pair<int64_t, int64_t>> digits;   // step, extent
+  std::vector<std::pair<int64_t, int64_t>> digits;  // step, extent
   for (size_t v = 0; v < ctx.size(); ++v) {
     if (row[v] == 0) continue;
     if (ctx[v] == kUnbounded) return std::nullopt;
@@ -71,15 +71,21 @@ std::pair<int64_t, int64_t> Algebra::range(const Poly& p, const Ext& ctx) const 
       if (f.node == iota()) {
         one = row_range(f.map.data(), ctx);
       } else if (n.kind == Kind::Fn && n.positional && !n.known.boolean) {
-        const Known k = known(Factor{f.node, 1, f.map}, ctx);   // quotients and remainders of positions
+        const Known k = known(Factor{f.node, 1, f.map}, ctx);  // quotients and remainders of positions
         one = {k.lo, k.hi};
       }
       for (int64_t e = 0; e < std::min<int64_t>(f.exp.num(), 4); ++e) r = mul_range(r, one);
       if (f.exp.num() > 4) return {kNegInf, kPosInf};
     }
     r = mul_range(r, {t.coef.num(), t.coef.num()});
-    if (r.first == kNegInf || lo == kNegInf) lo = kNegInf; else lo += r.first;
-    if (r.second == kPosInf || hi == kPosInf) hi = kPosInf; else hi += r.second;
+    if (r.first == kNegInf || lo == kNegInf)
+      lo = kNegInf;
+    else
+      lo += r.first;
+    if (r.second == kPosInf || hi == kPosInf)
+      hi = kPosInf;
+    else
+      hi += r.second;
   }
   return {clamp_inf(lo), clamp_inf(hi)};
 }
@@ -96,7 +102,8 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
   }
   const bool counts = node.kind == Kind::Fn && node.known.integer && !node.known.boolean;
   if (!node.positional || (n.finite && n.nonzero && !counts) || depth > 2000) return n;
-  const bool worth = node.kind == Kind::Sum || node.kind == Kind::Whole || node.kind == Kind::Take || (node.kind == Kind::Fn && (counts || !node.known.boolean || !n.finite)) ||
+  const bool worth = node.kind == Kind::Sum || node.kind == Kind::Whole || node.kind == Kind::Take ||
+                     (node.kind == Kind::Fn && (counts || !node.known.boolean || !n.finite)) ||
                      (node.kind == Kind::Red && (node.fn == ir::Fn::Add || node.fn == ir::Fn::Max) && !node.known.boolean);
   if (!worth) return n;
   // The node, restricted to what the context reads: its own variables run over the rows' ranges (shifted to 0).
@@ -114,14 +121,14 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
   if (!smaller && !hit) return n;
   key.push_back(hit);
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
-  Node part = node;   // a copy, as its definition is shifted below
+  Node part = node;  // a copy, as its definition is shifted below
   for (size_t r = 0; r < node.dims.size(); ++r) part.dims[r] = key[2 + 2 * r];
   part.hits |= hit;
   const int bound = node.num_bound();
   for (size_t a = 0; a < part.args.size(); ++a) {
     for (Term& t : part.args[a]) {
       for (Factor& g : t.f) {
-        const size_t own = node.dims.size() - node.result.size();   // Whole: its arguments do not know the result's own dimensions
+        const size_t own = node.dims.size() - node.result.size();  // Whole: its arguments do not know the result's own dimensions
         const size_t w = own + bound + (node.inner.empty() ? 0 : node.inner[a].size()) + 1;
         for (size_t d = 0; d < g.map.size() / w; ++d) {
           for (size_t v = 0; v < own; ++v) g.map[d * w + w - 1] += g.map[d * w + v] * key[1 + 2 * v];
@@ -160,14 +167,14 @@ Known Algebra::known(const Term& t, const Ext& ctx, int depth) const {
     if (fractional) finite = finite && n.nonneg;
     if (!finite) inf_possible = true;
     k.finite &= finite;
-    k.no_inf &= f.exp.negative() || n.never_inf();   // x^-1 is 0 or undefined where x is infinite or 0
+    k.no_inf &= f.exp.negative() || n.never_inf();  // x^-1 is 0 or undefined where x is infinite or 0
     if (f.node == iota() && !n.nonneg && f.exp.is_integer() && !even && row_range(f.map.data(), ctx).second <= 0) {
-      minus = !minus;   // a product with an index form that is never positive
+      minus = !minus;  // a product with an index form that is never positive
     } else {
       k.nonneg &= n.nonneg || even || fractional;
     }
     k.nonzero &= n.nonzero && n.finite;
-    k.no_zero &= n.never_zero() && (f.exp.positive() || n.never_inf());   // 1/inf = 0
+    k.no_zero &= n.never_zero() && (f.exp.positive() || n.never_inf());  // 1/inf = 0
     k.integer &= n.integer && f.exp.is_integer() && f.exp.positive();
     k.boolean &= n.boolean && f.exp.positive();
   }
@@ -192,8 +199,8 @@ Known Algebra::known(const Poly& p, const Ext& ctx, int depth) const {
     some_positive |= one.positive();
     some_above |= one.nonneg && one.never_zero();
   }
-  k.nonzero = p.size() == 1 ? known(p[0], ctx, depth).nonzero : (k.nonneg && some_positive && k.finite);   // nonzero says defined, too
-  k.no_zero = p.size() == 1 ? known(p[0], ctx, depth).never_zero() : k.nonneg && some_above;   // where a sum is defined, its terms are
+  k.nonzero = p.size() == 1 ? known(p[0], ctx, depth).nonzero : (k.nonneg && some_positive && k.finite);  // nonzero says defined, too
+  k.no_zero = p.size() == 1 ? known(p[0], ctx, depth).never_zero() : k.nonneg && some_above;  // where a sum is defined, its terms are
   if (k.integer) {
     std::tie(k.lo, k.hi) = range(p, ctx);
     if (k.lo >= 0) k.nonneg = true;
@@ -203,8 +210,8 @@ Known Algebra::known(const Poly& p, const Ext& ctx, int depth) const {
   return k;
 }
 
-// Where the sequential program reads by an index strictly, the index is in range, or the program stops. It says so only for the places that it
-// reads: the node is the most general form, and other places of it may be read by ranks alone.
+// Where the sequential program reads by an index strictly, the index is in range, or the program stops. It says so only for the places that
+// it reads: the node is the most general form, and other places of it may be read by ranks alone.
 void Algebra::met(const Factor& f, const Ext& ctx) {
   Node& node = nodes_[f.node];
   if (structure_known || node.hits) return;
@@ -227,7 +234,7 @@ void Algebra::met(const Factor& f, const Ext& ctx) {
     Node::Place place{ctx, f.map};
     if (node.met.size() >= 64 || std::find(node.met.begin(), node.met.end(), place) != node.met.end()) return;
     node.met.push_back(std::move(place));
-    node.positional = true;   // what is known of it depends on where it is read
+    node.positional = true;  // what is known of it depends on where it is read
   }
 }
 
@@ -238,7 +245,7 @@ bool Algebra::is_met(const Factor& f, const Ext& ctx) const {
   const size_t w = ctx.size() + 1;
   for (const Node::Place& p : node.met) {
     const size_t pw = p.ext.size() + 1;
-    std::vector<std::optional<Row>> form(p.ext.size());   // of each of their variables
+    std::vector<std::optional<Row>> form(p.ext.size());  // of each of their variables
     std::vector<char> open(node.dims.size(), 1);
     bool fits = true, again = true;
     while (fits && again) {

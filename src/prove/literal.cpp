@@ -51,28 +51,32 @@ std::optional<ClosedForm> closed_form(double value, ir::DType format) {
   if (value == std::floor(value) && std::abs(value) < 9007199254740992.0) return ClosedForm{static_cast<int64_t>(value), 1, false, true};
   const double v = std::abs(value);
   int e = 0;
-  std::frexp(v, &e);                                           // v in [2^(e-1), 2^e)
+  std::frexp(v, &e);  // v in [2^(e-1), 2^e)
   const int bits = mantissa_bits(format);
   const long double ulp = std::ldexp(1.0L, e - bits);
   const int64_t sign = value < 0 ? -1 : 1;
   // Short dyadic fractions are exact in every reading.
   for (int k = 1; k <= 20; ++k) {
     const double scaled = std::ldexp(v, k);
-    if (scaled == std::floor(scaled) && scaled < 1048576.0) return ClosedForm{sign * static_cast<int64_t>(scaled), int64_t{1} << k, false, true};
+    if (scaled == std::floor(scaled) && scaled < 1048576.0)
+      return ClosedForm{sign * static_cast<int64_t>(scaled), int64_t{1} << k, false, true};
   }
-  const long double half = ulp;   // a literal may stand for what lies within one unit in the last place
+  const long double half = ulp;  // a literal may stand for what lies within one unit in the last place
   // Long denominators would fit any number: a literal that needs one is better kept as a symbol.
-  const auto limit = static_cast<int64_t>(std::min<long double>(std::sqrt(0.5L / ulp), 1.0e7L)), root_limit = std::min<int64_t>(limit, 1 << 16);
+  const auto limit = static_cast<int64_t>(std::min<long double>(std::sqrt(0.5L / ulp), 1.0e7L)),
+             root_limit = std::min<int64_t>(limit, 1 << 16);
   std::optional<ClosedForm> fraction, root;
   int64_t p = 0, q = 0;
-  if (simplest(static_cast<long double>(v) - half, static_cast<long double>(v) + half, limit, p, q) && static_cast<long double>(q) * q * ulp < 0.5L) {
+  if (simplest(static_cast<long double>(v) - half, static_cast<long double>(v) + half, limit, p, q) &&
+      static_cast<long double>(q) * q * ulp < 0.5L) {
     fraction = ClosedForm{sign * p, q, false, false};
   }
   const long double l = static_cast<long double>(v) - half, h = static_cast<long double>(v) + half;
   if (simplest(l * l, h * h, root_limit, p, q) && static_cast<long double>(q) * q * ulp < 0.5L) root = ClosedForm{sign * p, q, true, false};
   if (fraction && root) {
     // The same number twice is one form; two different ones leave the literal as it is.
-    const __int128 a = static_cast<__int128>(fraction->p) * fraction->p * root->q, b = static_cast<__int128>(fraction->q) * fraction->q * std::abs(root->p);
+    const __int128 a = static_cast<__int128>(fraction->p) * fraction->p * root->q,
+                   b = static_cast<__int128>(fraction->q) * fraction->q * std::abs(root->p);
     if (a != b) return std::nullopt;
     return fraction;
   }

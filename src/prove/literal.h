@@ -11,8 +11,8 @@ namespace shardproof::prove {
 
 struct ClosedForm {
   int64_t p = 0, q = 1;
-  bool root = false;      // sqrt(p/q), the sign of p outside
-  bool exact = false;     // the double is exactly p/q
+  bool root = false;   // sqrt(p/q), the sign of p outside
+  bool exact = false;  // the double is exactly p/q
 };
 
 // nullopt: the literal is read exactly as the double it is.

@@ -1,7 +1,7 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// Long sums of the sequential program get a name that stays (L-44). A residual stream gains two summands with every layer, so that reading it
-// in each layer would cost the square of their number; named every now and then it costs what is new. Ranks may add in another order and in
-// pieces: their long sums are searched for the sequential program's names, and keep their summands where none is found.
+// Long sums of the sequential program get a name that stays (L-44). A residual stream gains two summands with every layer, so that reading
+// it in each layer would cost the square of their number; named every now and then it costs what is new. Ranks may add in another order and
+// in pieces: their long sums are searched for the sequential program's names, and keep their summands where none is found.
 #include "prove/algebra.h"
 
 #include <algorithm>
@@ -118,7 +118,9 @@ std::optional<Poly> Algebra::group_names(const Poly& p, const Ext& ctx) {
       Poly both{std::move(x), std::move(y)};
       if (prove::compare(both[1], both[0]) < 0) std::swap(both[0], both[1]);
       const Term name = as_term(both, ctx);
-      if (std::none_of(name.f.begin(), name.f.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Sum && sequential(f.node); })) continue;
+      if (std::none_of(name.f.begin(), name.f.end(),
+                       [&](const Factor& f) { return nodes_[f.node].kind == Kind::Sum && sequential(f.node); }))
+        continue;
       Term whole{name.coef, name.f};
       whole.f.insert(whole.f.end(), common.f.begin(), common.f.end());
       if (!combine_factors(whole, ctx)) continue;

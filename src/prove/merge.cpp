@@ -1,7 +1,7 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Merging of normalised parts (L-57): a blockwise softmax keeps A/D of what it has seen and merges B/R of the next block by
-// A/D - (R/T) (A/D - B/R), with T = D + R (torch's ring attention does; others weigh both by exp of differences of logarithms, which L-24 and L-26
-// bring to the same quotients).
+// A/D - (R/T) (A/D - B/R), with T = D + R (torch's ring attention does; others weigh both by exp of differences of logarithms, which L-24
+// and L-26 bring to the same quotients).
 #include <algorithm>
 
 #include "prove/algebra.h"

@@ -30,7 +30,7 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators, bo
         if (first || e < least) least = e;
         first = false;
       }
-      const bool clears = clear_denominators || nodes_[f.node].dims.empty();   // a scalar never hides a part that others share
+      const bool clears = clear_denominators || nodes_[f.node].dims.empty();  // a scalar never hides a part that others share
       if (least.positive() || (clears && least.negative() && least.is_integer())) content.push_back(Factor{f.node, least, f.map});
     }
   }
@@ -38,7 +38,7 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators, bo
   {
     // x/D + y/D = (x + y)/D, whatever D is.
     std::vector<Factor> divisors;
-    bool brackets = false;   // they hide an undefined divisor, a name does not
+    bool brackets = false;  // they hide an undefined divisor, a name does not
     for (const Term& o : p) {
       for (const Factor& f : o.f) brackets |= nodes_[f.node].kind == Kind::Bracket;
     }
@@ -172,9 +172,12 @@ Poly Algebra::pow(const Poly& a, const Rat& e, const Ext& ctx) {
     try {
       c = pow(constant(t.coef), e, ctx);
     } catch (const Overflow&) {
-      c.clear();   // its root is too large: it stays inside of the named rest
+      c.clear();  // its root is too large: it stays inside of the named rest
     }
-    if (c.size() == 1 && (e.den() == 2 || c[0].f.empty())) out = c[0]; else rest.coef = t.coef;
+    if (c.size() == 1 && (e.den() == 2 || c[0].f.empty()))
+      out = c[0];
+    else
+      rest.coef = t.coef;
   } else {
     rest.coef = t.coef;
   }

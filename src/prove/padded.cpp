@@ -1,6 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// A tensor padded with zeros as one cell (L-40), for windows: the interior, an inner border and its corners would otherwise be cells of their own, and
-// every layer of windows would cut them further.
+// A tensor padded with zeros as one cell (L-40), for windows: the interior, an inner border and its corners would otherwise be cells of
+// their own, and every layer of windows would cut them further.
 //
 // Element i of the padded tensor is [low <= i < low + n] x(i - low). Where x reads a dimension of some length, it is read at a place that
 // may lie outside of it: a Take named "padded" stands for the value at the nearest place inside. That is a total function with all that
@@ -20,7 +20,7 @@ std::optional<Poly> Algebra::padded(const Poly& p, const Ext& ctx, size_t v, int
   const Poly inside = bracket(index(place, ctx), low, low + n, ctx);
   Poly out;
   for (const Term& t : p) {
-    if (t.coef.is_zero()) return std::nullopt;   // a guard
+    if (t.coef.is_zero()) return std::nullopt;  // a guard
     Term u{t.coef, {}};
     for (const Factor& f : t.f) {
       Factor g = f;
@@ -31,7 +31,7 @@ std::optional<Poly> Algebra::padded(const Poly& p, const Ext& ctx, size_t v, int
         if (q == 0) continue;
         g.map[r * w + w - 1] = add_checked(g.map[r * w + w - 1], -mul_checked(q, low));
         if (dims[r] == kUnbounded) continue;
-        if (at != dims.size()) return std::nullopt;   // a diagonal
+        if (at != dims.size()) return std::nullopt;  // a diagonal
         at = r;
       }
       if (at == dims.size()) {
@@ -49,7 +49,8 @@ std::optional<Poly> Algebra::padded(const Poly& p, const Ext& ctx, size_t v, int
         inner.map.push_back(r == at ? 0 : g.map[r * w + w - 1]);
       }
       take.args.push_back({Term{1, {std::move(inner)}}});
-      take.args.push_back(index(Row(g.map.begin() + static_cast<std::ptrdiff_t>(at * w), g.map.begin() + static_cast<std::ptrdiff_t>((at + 1) * w)), ctx));
+      take.args.push_back(
+          index(Row(g.map.begin() + static_cast<std::ptrdiff_t>(at * w), g.map.begin() + static_cast<std::ptrdiff_t>((at + 1) * w)), ctx));
       Factor placed = intern(std::move(take), ctx);
       placed.exp = f.exp;
       u.f.push_back(std::move(placed));
@@ -82,7 +83,8 @@ std::optional<Factor> Algebra::unpadded(const Factor& f, const Ext& ctx) {
   const Poly data = subst(n.args[0], s, wide);
   if (lo < 0 || hi >= n.inner[0][0]) {
     // Padded along several dimensions: the others may stay inside.
-    if (data.size() != 1 || !data[0].coef.is_one() || data[0].f.size() != 1 || data[0].f[0].node == n.args[0][0].f[0].node) return std::nullopt;
+    if (data.size() != 1 || !data[0].coef.is_one() || data[0].f.size() != 1 || data[0].f[0].node == n.args[0][0].f[0].node)
+      return std::nullopt;
     Node take;
     take.kind = Kind::Take;
     take.name = "padded";

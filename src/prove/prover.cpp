@@ -96,7 +96,9 @@ std::string Prover::describe(ir::NodeId x) {
     for (size_t d = 0; d < v.shape.size(); ++d) {
       out += d ? ", " : " ";
       for (size_t k = 0; k < w; ++k) {
-        if (c.pos[d * w + k] != 0 || k + 1 == w) out += fmt::format("{}{}{}", k && c.pos[d * w + k] >= 0 ? "+" : "", c.pos[d * w + k], k + 1 == w ? std::string() : std::string(1, static_cast<char>('a' + k)));
+        if (c.pos[d * w + k] != 0 || k + 1 == w)
+          out += fmt::format("{}{}{}", k && c.pos[d * w + k] >= 0 ? "+" : "", c.pos[d * w + k],
+                             k + 1 == w ? std::string() : std::string(1, static_cast<char>('a' + k)));
       }
     }
     out += ": " + impl_->eval.algebra.str(c.poly) + "} ";
@@ -120,7 +122,10 @@ std::string Prover::contrast(uint32_t x, uint32_t y, int depth) const {
       for (const Factor& f : p.f) left.push_back(f.node);
       for (const Factor& f : q.f) {
         const auto it = std::find(left.begin(), left.end(), f.node);
-        if (it != left.end()) left.erase(it); else right.push_back(f.node);
+        if (it != left.end())
+          left.erase(it);
+        else
+          right.push_back(f.node);
       }
       for (const uint32_t l : left) {
         for (const uint32_t r : right) {
@@ -146,7 +151,11 @@ std::string Prover::dump(uint32_t first, uint32_t last) const {
     }
     if (n.kind == Kind::Bracket) out += fmt::format(" [{},{})", n.lo, n.hi);
     for (const Poly& p : n.args) out += " | " + a.str(p);
-    out += fmt::format("  {}{}{}{}\n", n.known.finite ? "F" : n.known.no_inf ? "f" : "", n.known.nonneg ? "+" : "", n.known.nonzero ? "!" : "", n.known.integer ? "i" : "");
+    out += fmt::format("  {}{}{}{}\n",
+                       n.known.finite   ? "F"
+                       : n.known.no_inf ? "f"
+                                        : "",
+                       n.known.nonneg ? "+" : "", n.known.nonzero ? "!" : "", n.known.integer ? "i" : "");
   }
   return out;
 }
@@ -154,8 +163,6 @@ std::string Prover::dump(uint32_t first, uint32_t last) const {
 const std::string& Prover::reason() const { return impl_->reason; }
 const std::string& Prover::detail() const { return impl_->detail; }
 std::vector<std::string> Prover::assumptions() const { return {impl_->eval.assumptions.begin(), impl_->eval.assumptions.end()}; }
-Prover::Stats Prover::stats() const {
-  return {impl_->eval.evaluated, impl_->eval.algebra.size(), impl_->eval.algebra.applications};
-}
+Prover::Stats Prover::stats() const { return {impl_->eval.evaluated, impl_->eval.algebra.size(), impl_->eval.algebra.applications}; }
 
 }  // namespace shardproof::prove

@@ -12,8 +12,8 @@
 namespace shardproof::prove {
 
 struct Limits {
-  double seconds = 0;        // 0: none
-  uint64_t bytes = 0;        // 0: none
+  double seconds = 0;  // 0: none
+  uint64_t bytes = 0;  // 0: none
 };
 
 class Evaluator;
@@ -40,11 +40,13 @@ class Prover {
   // Why the last call did not succeed: "missing-lemma", "unsupported-operator", "budget" and words for a person.
   const std::string& reason() const;
   const std::string& detail() const;
-  std::vector<std::string> assumptions() const;   // used by the proofs so far, each once
+  std::vector<std::string> assumptions() const;  // used by the proofs so far, each once
   // What was computed, for certificates; and how many nodes the graph had when the prover was made (goals come behind).
   Evaluator& evaluator();
   size_t linked() const;
-  struct Stats { uint64_t local_problems = 0, distinct_local_problems = 0, lemma_applications = 0; };
+  struct Stats {
+    uint64_t local_problems = 0, distinct_local_problems = 0, lemma_applications = 0;
+  };
   Stats stats() const;
 
  private:

@@ -28,9 +28,7 @@ class Rat {
   bool positive() const { return n_ > 0; }
   bool negative() const { return n_ < 0; }
   bool operator==(const Rat&) const = default;
-  friend bool operator<(const Rat& a, const Rat& b) {
-    return static_cast<__int128>(a.n_) * b.d_ < static_cast<__int128>(b.n_) * a.d_;
-  }
+  friend bool operator<(const Rat& a, const Rat& b) { return static_cast<__int128>(a.n_) * b.d_ < static_cast<__int128>(b.n_) * a.d_; }
   friend Rat operator+(const Rat& a, const Rat& b) {
     if (a.d_ == 1 && b.d_ == 1) {
       int64_t s = 0;
@@ -39,9 +37,7 @@ class Rat {
     }
     return {static_cast<__int128>(a.n_) * b.d_ + static_cast<__int128>(b.n_) * a.d_, static_cast<__int128>(a.d_) * b.d_};
   }
-  friend Rat operator*(const Rat& a, const Rat& b) {
-    return {static_cast<__int128>(a.n_) * b.n_, static_cast<__int128>(a.d_) * b.d_};
-  }
+  friend Rat operator*(const Rat& a, const Rat& b) { return {static_cast<__int128>(a.n_) * b.n_, static_cast<__int128>(a.d_) * b.d_}; }
   Rat operator-() const {
     if (n_ == INT64_MIN) throw Overflow("coefficient too large");
     Rat r = *this;

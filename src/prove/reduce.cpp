@@ -70,7 +70,8 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
     for (const Factor& f : t.f) {
       if (!depends(f, width, free)) continue;
       Poly guards;
-      for (Term& u : reduce_term(Term{1, t.f}, ctx, bound, inner)) guards = add(std::move(guards), make_term(Term{0, std::move(u.f)}, outer), outer);
+      for (Term& u : reduce_term(Term{1, t.f}, ctx, bound, inner))
+        guards = add(std::move(guards), make_term(Term{0, std::move(u.f)}, outer), outer);
       return guards;
     }
   }
@@ -211,7 +212,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
   // What does not use the bound variables leaves the sum (L-8).
   Term outside{t.coef, {}};
   std::vector<Factor> inside;
-  bool apart = true;   // infinite factors stay inside: inf (2 - 1) is inf, 2 inf - inf is undefined
+  bool apart = true;  // infinite factors stay inside: inf (2 - 1) is inf, 2 inf - inf is undefined
   for (const Factor& f : t.f) apart &= known(Term{1, {f}}, ctx).never_inf();
   // What may be undefined stays under the brackets that may select nothing: sum [e(k) = a] x(k) / t is 0 where no e(k) is a, whatever t is.
   const auto is_mask = [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket && depends(f, width, free); };
@@ -224,7 +225,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
       apart &= shared || known(Term{1, {f}}, ctx).finite;
     }
   }
-  apart |= std::none_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return depends(f, width, free); });   // then there is only a count
+  apart |= std::none_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return depends(f, width, free); });  // then there is only a count
   for (const Factor& f : t.f) {
     if (!apart || depends(f, width, free)) {
       inside.push_back(f);
@@ -243,13 +244,14 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
   if (inside.size() > 1 && inner != Inner::Flat) {
     for (size_t i = 0; i < inside.size(); ++i) {
       const Node& n = nodes_[inside[i].node];
-      if (!inside[i].exp.is_one() || !((names(inside[i]) && inner == Inner::Names) || (n.kind == Kind::Red && n.fn == ir::Fn::Add))) continue;
-      bool bounded = true;   // inf (2 - 1) is inf, 2 inf - inf is undefined
+      if (!inside[i].exp.is_one() || !((names(inside[i]) && inner == Inner::Names) || (n.kind == Kind::Red && n.fn == ir::Fn::Add)))
+        continue;
+      bool bounded = true;  // inf (2 - 1) is inf, 2 inf - inf is undefined
       for (size_t j = 0; j < inside.size(); ++j) bounded &= j == i || known(Term{1, {inside[j]}}, ctx).never_inf();
       if (!bounded) continue;
       std::vector<size_t> order;
       int mine = 0;
-      for (int turn = 0; turn < 2; ++turn) {      // the others first, then what only this factor uses
+      for (int turn = 0; turn < 2; ++turn) {  // the others first, then what only this factor uses
         for (size_t v = 0; v < ctx.size(); ++v) {
           bool own = v >= free && depends_on(inside[i], width, v);
           for (size_t j = 0; own && j < inside.size(); ++j) own = j == i || !depends_on(inside[j], width, v);
@@ -273,8 +275,9 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
         if (j != i) rest.f.push_back(inside[j]);
       }
       Poly sum;
-      for (const Term& u : subst({Term{1, {inside[i]}}}, s, turned)) sum = add(std::move(sum), reduce_term(u, turned, mine, inner), rest_ctx);
-      Sub zero = s;                               // the rest does not use the last ones
+      for (const Term& u : subst({Term{1, {inside[i]}}}, s, turned))
+        sum = add(std::move(sum), reduce_term(u, turned, mine, inner), rest_ctx);
+      Sub zero = s;  // the rest does not use the last ones
       for (Row& r : zero.rows) r.erase(r.end() - 1 - mine, r.end() - 1);
       zero.width -= mine;
       const Poly product = mul(subst({rest}, zero, rest_ctx), sum, rest_ctx);
@@ -342,7 +345,9 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
         alone &= at == body.f.size();
         at = i;
       }
-      if (!alone || at == body.f.size() || !body.f[at].exp.is_one() || nodes_[body.f[at].node].kind != Kind::Red || nodes_[body.f[at].node].fn != ir::Fn::Add) break;
+      if (!alone || at == body.f.size() || !body.f[at].exp.is_one() || nodes_[body.f[at].node].kind != Kind::Red ||
+          nodes_[body.f[at].node].fn != ir::Fn::Add)
+        break;
       auto [opened, wider] = open_red(body.f[at], ext);
       const size_t more = wider.size() - ext.size(), w = ext.size() + 1;
       count += static_cast<int>(more);
@@ -373,7 +378,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
               return r;
             }
             for (size_t v = 0; v < r.size(); ++v) r[v] = -f[v];
-            r.back() += q > 0 ? b : n + b - 1;   // k < b - f; k > f - b, that is n - 1 - (f - b)
+            r.back() += q > 0 ? b : n + b - 1;  // k < b - f; k > f - b, that is n - 1 - (f - b)
             int64_t low = r.back(), high = low;
             for (size_t v = 0; v < outer.size(); ++v) {
               if (r[v] == 0) continue;
@@ -435,7 +440,7 @@ bool Algebra::holds_somewhere(const Factor& bracket, const Ext& ctx, size_t free
   for (size_t k = free; k < ctx.size(); ++k) {
     const int64_t q = mul_checked(e[0].coef.num(), e[0].f[0].map[k]);
     if (q != 1 && q != -1) continue;
-    int64_t low = mul_checked(e[0].coef.num(), e[0].f[0].map[ctx.size()]), high = low;   // of the rest
+    int64_t low = mul_checked(e[0].coef.num(), e[0].f[0].map[ctx.size()]), high = low;  // of the rest
     bool bounded = ctx[k] != kUnbounded;
     for (size_t v = 0; v < ctx.size(); ++v) {
       const int64_t c = mul_checked(e[0].coef.num(), e[0].f[0].map[v]);

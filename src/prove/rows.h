@@ -25,7 +25,8 @@ inline bool depends_on(const Factor& f, size_t width, size_t var) {
 inline Factor narrowed(const Factor& f, size_t width, size_t from) {
   Factor g{f.node, f.exp, {}};
   for (size_t r = 0; r < f.map.size() / width; ++r) {
-    g.map.insert(g.map.end(), f.map.begin() + static_cast<std::ptrdiff_t>(r * width), f.map.begin() + static_cast<std::ptrdiff_t>(r * width + from));
+    g.map.insert(g.map.end(), f.map.begin() + static_cast<std::ptrdiff_t>(r * width),
+                 f.map.begin() + static_cast<std::ptrdiff_t>(r * width + from));
     g.map.push_back(f.map[r * width + width - 1]);
   }
   return g;

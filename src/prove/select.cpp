@@ -34,7 +34,8 @@ std::optional<Poly> Algebra::open_select(const Term& t, const Ext& ctx) {
     if (!masked) continue;
     // The written zero times what is infinite or undefined is undefined, which the brackets would hide.
     bool finite = true;
-    for (size_t k = 0; k < t.f.size(); ++k) finite &= k == i || nodes_[t.f[k].node].kind == Kind::Bracket || known(Term{1, {t.f[k]}}, ctx).finite;
+    for (size_t k = 0; k < t.f.size(); ++k)
+      finite &= k == i || nodes_[t.f[k].node].kind == Kind::Bracket || known(Term{1, {t.f[k]}}, ctx).finite;
     if (!finite) continue;
     Term rest{t.coef, t.f};
     rest.f.erase(rest.f.begin() + static_cast<std::ptrdiff_t>(i));
@@ -70,7 +71,8 @@ Poly Algebra::where(const Poly& c, const Poly& x, const Ext& ctx) {
         if (low ? lo == kNegInf : hi == kPosInf) continue;
         const Poly side = low ? bracket(e, kNegInf, lo, ctx) : bracket(e, hi, kPosInf, ctx);
         if (side.empty()) continue;
-        if (side.size() != 1 || !side[0].coef.is_one() || !std::all_of(side[0].f.begin(), side[0].f.end(), selects)) return select(c, x, {}, ctx);
+        if (side.size() != 1 || !side[0].coef.is_one() || !std::all_of(side[0].f.begin(), side[0].f.end(), selects))
+          return select(c, x, {}, ctx);
         Term t = before;
         t.f.insert(t.f.end(), side[0].f.begin(), side[0].f.end());
         terms.push_back(std::move(t));
@@ -89,10 +91,12 @@ Poly Algebra::where(const Poly& c, const Poly& x, const Ext& ctx) {
 Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx) {
   if (auto k = as_constant(c)) return k->is_zero() ? b : a;
   // A window whose complement the program writes has lost its far end (L-54).
-  const bool settled = c.size() == 1 && c[0].f.size() == 1 && nodes_[c[0].f[0].node].kind == Kind::Bracket && nodes_[c[0].f[0].node].lo > kNegInf && nodes_[c[0].f[0].node].hi < kPosInf;
+  const bool settled = c.size() == 1 && c[0].f.size() == 1 && nodes_[c[0].f[0].node].kind == Kind::Bracket &&
+                       nodes_[c[0].f[0].node].lo > kNegInf && nodes_[c[0].f[0].node].hi < kPosInf;
   if (structure_known && !settled && c.size() <= 2) {
     const Poly rest = add(constant(1), scale(c, -1), ctx);
-    if (const Poly window = as_window(rest, ctx); window.size() == 1 && !same_monomial(window[0], rest[0])) return select(window, b, a, ctx);
+    if (const Poly window = as_window(rest, ctx); window.size() == 1 && !same_monomial(window[0], rest[0]))
+      return select(window, b, a, ctx);
   }
   if (const Poly window = as_window(c, ctx); c.size() == 1 && !same_monomial(window[0], c[0])) return select(window, a, b, ctx);
   if (equal(a, b, ctx)) return a;
@@ -103,8 +107,9 @@ Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx
   }
   // Brackets select: where one is 0, what it multiplies may be undefined (but not infinite, which a sum could not hold).
   auto selects = [&](const Poly& p) {
-    return p.size() == 1 && p[0].coef.is_one() && !p[0].f.empty() &&
-           std::all_of(p[0].f.begin(), p[0].f.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket && f.exp.is_one(); });
+    return p.size() == 1 && p[0].coef.is_one() && !p[0].f.empty() && std::all_of(p[0].f.begin(), p[0].f.end(), [&](const Factor& f) {
+             return nodes_[f.node].kind == Kind::Bracket && f.exp.is_one();
+           });
   };
   if (const Poly other = add(constant(1), scale(c, -1), ctx); known(a, ctx).never_inf() && known(b, ctx).never_inf()) {
     if ((selects(c) || a.empty()) && (selects(other) || b.empty())) return add(mul(c, a, ctx), mul(other, b, ctx), ctx);
@@ -128,8 +133,10 @@ Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx
   }
   // Zero or k x is k times zero or x (L-53): a mean over a rank's rows has another k.
   Rat k = 1;
-  auto bracketed = [&](const Term& t) { return std::any_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; }); };
-  if (a.empty() != b.empty() && std::none_of(c.begin(), c.end(), bracketed)) {   // masks of positions and labels have rules of their own
+  auto bracketed = [&](const Term& t) {
+    return std::any_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; });
+  };
+  if (a.empty() != b.empty() && std::none_of(c.begin(), c.end(), bracketed)) {  // masks of positions and labels have rules of their own
     for (const Term& t : a.empty() ? b : a) {
       if (t.coef.is_zero()) continue;
       k = t.coef;

@@ -34,7 +34,7 @@ bool Algebra::centre_squares(Poly& p, const Ext& ctx) {
       if (!square || !n.args[0][0].coef.is_one()) continue;
       Sums s{i, f, p[i].f};
       s.rest.erase(s.rest.begin() + static_cast<std::ptrdiff_t>(k));
-      if (!known(Term{1, s.rest}, ctx).never_inf()) continue;   // inf - inf is undefined, inf times the deviations is not
+      if (!known(Term{1, s.rest}, ctx).never_inf()) continue;  // inf - inf is undefined, inf times the deviations is not
       sums.push_back(std::move(s));
     }
   }
@@ -84,7 +84,8 @@ bool Algebra::centre_squares(Poly& p, const Ext& ctx) {
     centred = mul(make_term(Term{c, sums[a].rest}, ctx), centred, ctx);
     Poly rest;
     for (size_t i = 0; i < p.size(); ++i) {
-      const bool taken = p.begin() + static_cast<std::ptrdiff_t>(i) == at || std::any_of(group.begin(), group.end(), [&](const Sums* s) { return s->term == i; });
+      const bool taken = p.begin() + static_cast<std::ptrdiff_t>(i) == at ||
+                         std::any_of(group.begin(), group.end(), [&](const Sums* s) { return s->term == i; });
       if (!taken) rest.push_back(p[i]);
     }
     ++applications;
@@ -96,7 +97,8 @@ bool Algebra::centre_squares(Poly& p, const Ext& ctx) {
 
 // L-42: c sum_k b(k) h(k) + d q sum_k h(k) = sum_k (c b(k) + d q) h(k), if the sequential program sums that: its deviations from a mean are
 // named sums, where the ranks' formulas have their two terms apart. `rest` is q and the second sum.
-std::optional<Poly> Algebra::join_named(const Term& common, const Rat& c, const Factor& r, const Rat& d, const std::vector<Factor>& rest, const Ext& ctx) {
+std::optional<Poly> Algebra::join_named(const Term& common, const Rat& c, const Factor& r, const Rat& d, const std::vector<Factor>& rest,
+                                        const Ext& ctx) {
   if (!structure_known || rest.size() < 2) return std::nullopt;
   const int bound = nodes_[r.node].num_bound();
   for (size_t i = 0; i < rest.size(); ++i) {
@@ -138,7 +140,7 @@ std::optional<Poly> Algebra::join_named(const Term& common, const Rat& c, const 
         s.rows.push_back(std::move(row));
       }
       const Poly deviation = add(make_term(std::move(root), ext), subst({std::move(free)}, s, ext), ext);
-      Term product = as_term(deviation, ext);   // as a name, also before brackets, which mul would multiply out
+      Term product = as_term(deviation, ext);  // as a name, also before brackets, which mul would multiply out
       product.f.insert(product.f.end(), turned.f.begin(), turned.f.end());
       const Poly summand = make_term(std::move(product), ext);
       if (summand.size() != 1) continue;

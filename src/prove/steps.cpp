@@ -15,7 +15,7 @@ bool Algebra::join_brackets(Poly& p, const Ext& ctx) {
     int64_t lo, hi;
   };
   for (size_t i = 0; i < p.size(); ++i) {
-    if (p[i].coef.is_zero()) continue;   // a guard says what no step function says
+    if (p[i].coef.is_zero()) continue;  // a guard says what no step function says
     for (size_t k = 0; k < p[i].f.size(); ++k) {
       const Factor& b = p[i].f[k];
       if (nodes_[b.node].kind != Kind::Bracket) continue;
@@ -46,7 +46,7 @@ bool Algebra::join_brackets(Poly& p, const Ext& ctx) {
           const Poly e2 = arg_at(nodes_[c.node], c, 0, ctx);
           bool found = false;
           for (int64_t s : {1, -1}) {
-            const Poly d = add(e2, scale(e, -s), ctx);   // e2 = s e + d
+            const Poly d = add(e2, scale(e, -s), ctx);  // e2 = s e + d
             const auto dc = as_constant(d);
             if (!dc || !dc->is_integer()) continue;
             const int64_t d0 = dc->num();

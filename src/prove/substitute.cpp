@@ -68,9 +68,10 @@ Poly Algebra::arg_at(const Node& n, const Factor& f, size_t arg, const Ext& ctx)
   Sub s;
   s.width = static_cast<int>(ctx.size()) + 1;
   for (size_t r = 0; r < n.dims.size(); ++r) {
-    s.rows.emplace_back(f.map.begin() + static_cast<std::ptrdiff_t>(r * s.width), f.map.begin() + static_cast<std::ptrdiff_t>((r + 1) * s.width));
+    s.rows.emplace_back(f.map.begin() + static_cast<std::ptrdiff_t>(r * s.width),
+                        f.map.begin() + static_cast<std::ptrdiff_t>((r + 1) * s.width));
   }
-  const Poly body = n.args[arg];   // a copy: interning below may move nodes_
+  const Poly body = n.args[arg];  // a copy: interning below may move nodes_
   return subst(body, s, ctx);
 }
 
@@ -111,15 +112,17 @@ std::pair<Term, Ext> Algebra::open_red(const Factor& red, const Ext& ctx) const 
 }
 
 bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined) {
-  // What makes p undefined wherever the guard t is: a guard of its own, or a term with these factors; not where brackets hide it, and not an
-  // infinite term, which may be a value.
+  // What makes p undefined wherever the guard t is: a guard of its own, or a term with these factors; not where brackets hide it, and not
+  // an infinite term, which may be a value.
   auto undefined_too = [&](const Poly& p, const Term& t) {
     auto is_bracket = [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; };
     std::vector<Factor> needed, allowed;
     for (const Factor& f : t.f) (is_bracket(f) ? allowed : needed).push_back(f);
     for (const Term& o : p) {
       if (!std::includes(o.f.begin(), o.f.end(), needed.begin(), needed.end(), before)) continue;
-      const bool hidden = std::any_of(o.f.begin(), o.f.end(), [&](const Factor& f) { return is_bracket(f) && !std::binary_search(allowed.begin(), allowed.end(), f, before); });
+      const bool hidden = std::any_of(o.f.begin(), o.f.end(), [&](const Factor& f) {
+        return is_bracket(f) && !std::binary_search(allowed.begin(), allowed.end(), f, before);
+      });
       if (!hidden && (o.coef.is_zero() || known(Term{1, needed}, ctx).never_inf())) return true;
     }
     return false;
@@ -158,8 +161,8 @@ bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_def
     Poly out;
     for (const Term& t : p) {
       const bool sum = t.coef.is_zero() && std::any_of(t.f.begin(), t.f.end(), [&](const Factor& f) {
-        return f.exp.is_one() && nodes_[f.node].kind == Kind::Red && nodes_[f.node].fn == ir::Fn::Add;
-      });
+                         return f.exp.is_one() && nodes_[f.node].kind == Kind::Red && nodes_[f.node].fn == ir::Fn::Add;
+                       });
       if (sum) out = add(std::move(out), {Term{1, t.f}}, ctx);
     }
     for (Term& t : out) t.coef = 0;
@@ -193,7 +196,8 @@ Poly Algebra::pull_divisors(const Poly& p, const std::vector<Factor>& divisors, 
       const size_t w = ext.size() + 1;
       Term outside{1, {}}, inside{body.coef, {}};
       for (const Factor& g : body.f) {
-        const bool pulled = !depends(g, w, ctx.size()) && std::find(divisors.begin(), divisors.end(), narrowed(g, w, ctx.size())) != divisors.end();
+        const bool pulled =
+            !depends(g, w, ctx.size()) && std::find(divisors.begin(), divisors.end(), narrowed(g, w, ctx.size())) != divisors.end();
         (pulled ? outside : inside).f.push_back(pulled ? narrowed(g, w, ctx.size()) : g);
       }
       if (outside.f.empty()) {
@@ -201,7 +205,8 @@ Poly Algebra::pull_divisors(const Poly& p, const std::vector<Factor>& divisors, 
         continue;
       }
       ++applications;
-      term = mul(mul(term, {std::move(outside)}, ctx), reduce(ir::Fn::Add, {std::move(inside)}, ext, static_cast<int>(ext.size() - ctx.size())), ctx);
+      term = mul(mul(term, {std::move(outside)}, ctx),
+                 reduce(ir::Fn::Add, {std::move(inside)}, ext, static_cast<int>(ext.size() - ctx.size())), ctx);
     }
     out = add(std::move(out), term, ctx);
   }
@@ -229,8 +234,12 @@ bool Algebra::equal_opened(const Poly& a, const Poly& b, const Ext& ctx, bool wh
   for (int depth = 0; depth < 2; ++depth) {
     // What both sides have stays as it is.
     Poly left, right, p, q;
-    for (const Term& t : x) (std::find_if(y.begin(), y.end(), [&](const Term& u) { return u.coef == t.coef && same_monomial(t, u); }) == y.end() ? left : p).push_back(t);
-    for (const Term& t : y) (std::find_if(x.begin(), x.end(), [&](const Term& u) { return u.coef == t.coef && same_monomial(t, u); }) == x.end() ? right : q).push_back(t);
+    for (const Term& t : x)
+      (std::find_if(y.begin(), y.end(), [&](const Term& u) { return u.coef == t.coef && same_monomial(t, u); }) == y.end() ? left : p)
+          .push_back(t);
+    for (const Term& t : y)
+      (std::find_if(x.begin(), x.end(), [&](const Term& u) { return u.coef == t.coef && same_monomial(t, u); }) == x.end() ? right : q)
+          .push_back(t);
     // Only where it is little work: most goals that differ are wrong.
     size_t terms = 0, names_seen = 0;
     for (const Poly* side : {&left, &right}) {

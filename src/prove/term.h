@@ -21,22 +21,22 @@
 namespace shardproof::prove {
 
 using Nid = uint32_t;
-using Row = std::vector<int64_t>;   // one affine form: m coefficients, constant
-using Ext = std::vector<int64_t>;   // extents of the context's variables
+using Row = std::vector<int64_t>;  // one affine form: m coefficients, constant
+using Ext = std::vector<int64_t>;  // extents of the context's variables
 
 struct Factor {
   Nid node = 0;
   Rat exp = 1;
-  std::vector<int64_t> map;         // rows of the node's dimensions, each m + 1 wide
+  std::vector<int64_t> map;  // rows of the node's dimensions, each m + 1 wide
   bool operator==(const Factor&) const = default;
 };
 
 struct Term {
   Rat coef = 1;
-  std::vector<Factor> f;            // sorted
+  std::vector<Factor> f;  // sorted
 };
 
-using Poly = std::vector<Term>;     // sorted; empty = 0
+using Poly = std::vector<Term>;  // sorted; empty = 0
 
 enum class Kind : uint8_t {
   Base,     // free input, draw, dense table, unspecified buffer: an unknown
@@ -58,15 +58,15 @@ constexpr int64_t kPosInf = INT64_MAX / 4;
 
 // What is known of every value of a node (or poly), for all inputs that satisfy the facts.
 struct Known {
-  bool finite = false;        // never infinite, never undefined
-  bool no_pos_inf = false;    // never +inf, never undefined (may be -inf)
-  bool no_inf = false;        // never infinite (may be undefined); finite says so, too: ask never_inf()
-  bool nonneg = false;        // >= 0 wherever defined
-  bool nonzero = false;       // != 0 and defined
-  bool no_zero = false;       // != 0 wherever defined; nonzero says so, too: ask never_zero()
-  bool integer = false;       // an integer wherever defined
-  bool boolean = false;       // 0 or 1
-  int64_t lo = kNegInf, hi = kPosInf;   // inclusive bounds of an integer value
+  bool finite = false;                 // never infinite, never undefined
+  bool no_pos_inf = false;             // never +inf, never undefined (may be -inf)
+  bool no_inf = false;                 // never infinite (may be undefined); finite says so, too: ask never_inf()
+  bool nonneg = false;                 // >= 0 wherever defined
+  bool nonzero = false;                // != 0 and defined
+  bool no_zero = false;                // != 0 wherever defined; nonzero says so, too: ask never_zero()
+  bool integer = false;                // an integer wherever defined
+  bool boolean = false;                // 0 or 1
+  int64_t lo = kNegInf, hi = kPosInf;  // inclusive bounds of an integer value
   bool never_zero() const { return nonzero || no_zero; }
   bool positive() const { return nonneg && nonzero; }
   bool never_inf() const { return finite || no_inf; }

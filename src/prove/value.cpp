@@ -117,7 +117,8 @@ Value Views::transpose(const Value& x, const std::vector<int64_t>& perm) {
     const Cell& from = x.cells[i];
     const size_t w = from.ext.size() + 1;
     for (size_t d = 0; d < perm.size(); ++d) {
-      std::copy_n(from.pos.begin() + static_cast<std::ptrdiff_t>(perm[d] * w), w, v.cells[i].pos.begin() + static_cast<std::ptrdiff_t>(d * w));
+      std::copy_n(from.pos.begin() + static_cast<std::ptrdiff_t>(perm[d] * w), w,
+                  v.cells[i].pos.begin() + static_cast<std::ptrdiff_t>(d * w));
     }
   }
   return v;
@@ -128,7 +129,7 @@ Value Views::reshape(const Value& x, const ir::Shape& shape) {
   const size_t rank = x.shape.size();
   std::vector<int64_t> stride(rank, 1);
   for (size_t d = rank; d-- > 1;) stride[d - 1] = mul_checked(stride[d], x.shape[d]);
-  std::vector<int64_t> T(shape.size() + 1, 1);   // T[d]: stride of new dimension d; T[d] * shape[d] is the next
+  std::vector<int64_t> T(shape.size() + 1, 1);  // T[d]: stride of new dimension d; T[d] * shape[d] is the next
   for (size_t d = shape.size(); d-- > 0;) T[d] = d + 1 == shape.size() ? 1 : mul_checked(T[d + 1], shape[d + 1]);
   for (const Cell& c : x.cells) {
     const size_t w = c.ext.size() + 1;
@@ -306,7 +307,7 @@ Value Views::broadcast(const Value& x, const ir::Shape& shape, const std::vector
   }
   for (const Cell& c : x.cells) {
     const size_t w = c.ext.size() + 1;
-    std::vector<size_t> fresh;   // result dims that get a variable of their own
+    std::vector<size_t> fresh;  // result dims that get a variable of their own
     for (size_t d = 0; d < shape.size(); ++d) {
       const auto it = std::find(dims.begin(), dims.end(), static_cast<int64_t>(d));
       const bool expand = it == dims.end() || (x.shape[it - dims.begin()] == 1 && shape[d] != 1);
@@ -362,8 +363,8 @@ Value Views::concat(const std::vector<const Value*>& xs, int64_t dim, const ir::
   return v;
 }
 
-Value Views::pad(const Value& x, const Poly& fill, const std::vector<int64_t>& low, const std::vector<int64_t>& high, const std::vector<int64_t>& interior,
-                 const ir::Shape& shape) {
+Value Views::pad(const Value& x, const Poly& fill, const std::vector<int64_t>& low, const std::vector<int64_t>& high,
+                 const std::vector<int64_t>& interior, const ir::Shape& shape) {
   (void)high;
   const size_t rank = shape.size();
   Value v{shape, {}};

@@ -15,13 +15,13 @@ namespace shardproof::prove {
 
 struct Cell {
   Ext ext;
-  std::vector<int64_t> pos;   // rank rows, ext.size() + 1 wide
+  std::vector<int64_t> pos;  // rank rows, ext.size() + 1 wide
   Poly poly;
 };
 
 struct Value {
   ir::Shape shape;
-  std::vector<Cell> cells;    // empty where a dimension is 0
+  std::vector<Cell> cells;  // empty where a dimension is 0
 };
 
 // Cells of several values cut to common boxes; poly[i] belongs to value i, all over the same variables.
@@ -36,8 +36,8 @@ class Views {
   explicit Views(Algebra& algebra) : a_(algebra) {}
   // The whole tensor as one cell: variable d runs over dimension d.
   Value whole(const ir::Shape& shape, const Poly& poly) const;
-  Value uniform(const ir::Shape& shape, const Poly& constant) const { return whole(shape, constant); }   // constant: no variables used
-  Value of_node(const ir::Shape& shape, Nid node);                 // element = node[index]
+  Value uniform(const ir::Shape& shape, const Poly& constant) const { return whole(shape, constant); }  // constant: no variables used
+  Value of_node(const ir::Shape& shape, Nid node);                                                      // element = node[index]
   Value transpose(const Value& x, const std::vector<int64_t>& perm);
   Value reshape(const Value& x, const ir::Shape& shape);
   Value slice(const Value& x, const std::vector<int64_t>& start, const std::vector<int64_t>& stop, const std::vector<int64_t>& step);
@@ -45,25 +45,25 @@ class Views {
   Value broadcast(const Value& x, const ir::Shape& shape, const std::vector<int64_t>& dims);
   // As broadcast, with the dimensions of x at any places of the result, in any order.
   Value spread(const Value& x, const ir::Shape& shape, const std::vector<int64_t>& dims);
-  Value pad(const Value& x, const Poly& fill, const std::vector<int64_t>& low, const std::vector<int64_t>& high, const std::vector<int64_t>& interior,
-            const ir::Shape& shape);
+  Value pad(const Value& x, const Poly& fill, const std::vector<int64_t>& low, const std::vector<int64_t>& high,
+            const std::vector<int64_t>& interior, const ir::Shape& shape);
   Value concat(const std::vector<const Value*>& xs, int64_t dim, const ir::Shape& shape);
-  Value window(const Value& x, const std::vector<int64_t>& dims, const std::vector<int64_t>& sizes, const std::vector<int64_t>& stride_dilation,
-               const ir::Shape& shape);
+  Value window(const Value& x, const std::vector<int64_t>& dims, const std::vector<int64_t>& sizes,
+               const std::vector<int64_t>& stride_dilation, const ir::Shape& shape);
   // One nonzero cell with zeros around it along `dims`, as one cell.
   std::optional<Cell> pad_as_one(const Value& x, const std::vector<int64_t>& dims);
   std::vector<Refined> refine(const std::vector<const Value*>& xs);
   bool equal(const Value& x, const Value& y, std::string* difference = nullptr);
-  void join(Value& x);                                             // merges cells
+  void join(Value& x);  // merges cells
   // The poly of x at the affine places `rows` (one per dimension) of ctx; x must be one cell there, else it is named as a whole (Grid).
   Poly at(const Value& x, const std::vector<Row>& rows, const Ext& ctx);
   // x cut to [lo, hi) in dimension dim (positions unchanged).
   std::vector<Cell> clip(const Cell& cell, size_t dim, int64_t lo, int64_t hi);
 
  private:
-  void tidy(Cell& cell);                                           // drops variables of extent 1, merges digits
+  void tidy(Cell& cell);  // drops variables of extent 1, merges digits
   bool merge(Cell& x, const Cell& y, size_t dim);
-  void meet(const Refined& x, const Cell& y, std::vector<Refined>& out);   // the common parts of x and y, if any
+  void meet(const Refined& x, const Cell& y, std::vector<Refined>& out);  // the common parts of x and y, if any
   Algebra& a_;
 };
 

@@ -24,7 +24,7 @@ namespace shardproof::report {
 
 enum class Verdict : uint8_t { Proved, Refuted, Unknown };
 enum class Status : uint8_t { Proved, Refuted, Unknown, Unchecked };
-const char* name(Verdict v);   // "PROVED"
+const char* name(Verdict v);  // "PROVED"
 const char* name(Status s);
 
 // An operator in one of the programs, as a user looks for it.
@@ -43,45 +43,45 @@ struct BlameReport {
 struct OutputReport {
   std::string name, label;
   Status status = Status::Unknown;
-  std::optional<std::string> relation;      // what was proved, in words that can be pasted as `expect`
+  std::optional<std::string> relation;  // what was proved, in words that can be pasted as `expect`
   std::string expected;
-  std::vector<std::string> dist;            // per rank, "": none
-  std::string reason, detail;               // UNKNOWN: the contract's word, and a sentence; REFUTED: the values that differ
+  std::vector<std::string> dist;  // per rank, "": none
+  std::string reason, detail;     // UNKNOWN: the contract's word, and a sentence; REFUTED: the values that differ
   std::optional<BlameReport> blame;
 };
 
 struct Stats {
   size_t sequential_operators = 0, distributed_operators = 0, nodes = 0;
   uint64_t local_problems = 0, distinct_local_problems = 0;
-  double read = 0, link = 0, prove = 0, falsify = 0, total = 0;   // seconds; read includes lowering
+  double read = 0, link = 0, prove = 0, falsify = 0, total = 0;  // seconds; read includes lowering
   uint64_t peak_bytes = 0;
 };
 
 struct CheckResult {
   Verdict verdict = Verdict::Unknown;
-  std::string reason, detail;               // UNKNOWN only
+  std::string reason, detail;  // UNKNOWN only
   std::vector<OutputReport> outputs;
-  std::optional<BlameReport> blame;         // of the first wrong output
+  std::optional<BlameReport> blame;  // of the first wrong output
   std::vector<std::string> assumptions, warnings;
   Stats stats;
-  std::string certificate, witness;         // paths of files written, or ""
-  std::shared_ptr<link::Problem> problem;   // null if linking went wrong inside
+  std::string certificate, witness;        // paths of files written, or ""
+  std::shared_ptr<link::Problem> problem;  // null if linking went wrong inside
 };
 
 struct CheckOptions {
-  double time_limit = 0;                    // seconds for the whole check; 0: none
-  uint64_t memory_limit = 0;                // bytes; 0: none
-  std::string certificate, witness;         // paths to write to; "": none
+  double time_limit = 0;             // seconds for the whole check; 0: none
+  uint64_t memory_limit = 0;         // bytes; 0: none
+  std::string certificate, witness;  // paths to write to; "": none
   bool falsify = true;
-  bool blame = true;                        // say which operator is wrong
-  bool paranoid = false;                    // evaluate the proved outputs, too
+  bool blame = true;      // say which operator is wrong
+  bool paranoid = false;  // evaluate the proved outputs, too
   uint64_t seed = 1;
   // Writes the certificate of a PROVED verdict: for every checked output (index in problem.outputs) the placement that was proved, by the
   // prover that proved it. Returns "" or why it could not. Null: no certificates in this build.
   using Proofs = std::vector<std::pair<size_t, manifest::Placement>>;
   using Writer = std::string(const manifest::Manifest&, link::Problem&, prove::Prover&, const Proofs&, const std::string& path);
   std::function<Writer> write_certificate;
-  std::function<void(const std::string&)> progress;   // short sentences for people; may be null
+  std::function<void(const std::string&)> progress;  // short sentences for people; may be null
 };
 
 // A Diagnostic is the user's to mend (exit code 2). Everything else is a verdict.

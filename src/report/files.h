@@ -9,15 +9,15 @@
 namespace shardproof::report {
 
 struct FileOptions {
-  std::string source_root;   // prefix to strip from source paths
-  std::string manifest;      // for titles
+  std::string source_root;  // prefix to strip from source paths
+  std::string manifest;     // for titles
 };
 
 std::string to_sarif(const CheckResult& result, const FileOptions& options);
 std::string to_junit(const CheckResult& result, const FileOptions& options);
 std::string to_html(const CheckResult& result, const FileOptions& options);
-std::string to_annotations(const CheckResult& result, const FileOptions& options);   // ::error file=..., one a line
-std::string to_dot(const CheckResult& result);             // needs result.problem
-std::string relation_toml(const CheckResult& result);      // needs result.problem; can be pasted into a manifest
+std::string to_annotations(const CheckResult& result, const FileOptions& options);  // ::error file=..., one a line
+std::string to_dot(const CheckResult& result);                                      // needs result.problem
+std::string relation_toml(const CheckResult& result);                               // needs result.problem; can be pasted into a manifest
 
 }  // namespace shardproof::report

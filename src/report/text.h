@@ -11,11 +11,11 @@ namespace shardproof::report {
 
 struct TextOptions {
   bool color = false;
-  std::string directory;          // of the manifest: where relative source paths are looked for first
-  bool all_outputs = false;       // list every proved output, not only counts
+  std::string directory;     // of the manifest: where relative source paths are looked for first
+  bool all_outputs = false;  // list every proved output, not only counts
 };
 
 std::string to_text(const CheckResult& result, const TextOptions& options);
-std::string to_text(const Diagnostic& error, const TextOptions& options);   // with the manifest's line
+std::string to_text(const Diagnostic& error, const TextOptions& options);  // with the manifest's line
 
 }  // namespace shardproof::report

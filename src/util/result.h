@@ -26,8 +26,8 @@ struct Diagnostic {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : data_(std::in_place_index<0>, std::move(value)) {}                    // NOLINT: implicit by design
-  Result(Diagnostic error) : data_(std::in_place_index<1>, std::move(error)) {}           // NOLINT: implicit by design
+  Result(T value) : data_(std::in_place_index<0>, std::move(value)) {}           // NOLINT: implicit by design
+  Result(Diagnostic error) : data_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit by design
   bool ok() const { return data_.index() == 0; }
   explicit operator bool() const { return ok(); }
   T& value() { return std::get<0>(data_); }
@@ -55,7 +55,7 @@ class InternalError : public std::logic_error {
 }  // namespace shardproof
 
 // On in every build type, release included.
-#define SP_CHECK(condition) \
-  do {                      \
+#define SP_CHECK(condition)                                                       \
+  do {                                                                            \
     if (!(condition)) ::shardproof::check_failed(#condition, __FILE__, __LINE__); \
   } while (false)

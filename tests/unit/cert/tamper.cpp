@@ -1,6 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// Certificates of golden programs are accepted; any change of what they say is rejected; and a right program's certificate does not pass for its
-// wrong sibling, with all hashes patched.
+// Certificates of golden programs are accepted; any change of what they say is rejected; and a right program's certificate does not pass
+// for its wrong sibling, with all hashes patched.
 //
 // A changed certificate that is accepted must mean the same: this is judged apart from the checker's way of testing, by evaluating both
 // certificates' claims by definition at every element of every tensor, on several random inputs.
@@ -28,7 +28,7 @@ const fs::path kGolden = fs::path(SHARDPROOF_SOURCE_DIR) / "tests/golden";
 
 struct Proof {
   manifest::Manifest manifest;
-  std::shared_ptr<link::Problem> fresh;   // as linked, without goals
+  std::shared_ptr<link::Problem> fresh;  // as linked, without goals
   check::Certificate certificate;
 };
 
@@ -132,7 +132,7 @@ void numbers(check::Certificate& c, F f) {
 // Does b say the same as a, or less, of every element that both speak of? By definition, on random inputs.
 bool same_meaning(const Proof& p, const check::Certificate& a, const check::Certificate& b) {
   link::Problem problem = *p.fresh;
-  for (const link::Output& o : p.fresh->outputs) {   // the goals' nodes, as the checker makes them
+  for (const link::Output& o : p.fresh->outputs) {  // the goals' nodes, as the checker makes them
     if (!o.checked) continue;
     for (const check::OutputProof& proof : a.outputs) {
       if (proof.name != o.name) continue;
@@ -186,8 +186,18 @@ bool same_meaning(const Proof& p, const check::Certificate& a, const check::Cert
   return true;
 }
 
-const char* const kPrograms[] = {"mlp_tp2", "vocab_parallel_embedding", "causal_mask_offset", "dp_mean_loss", "top_k_rows", "dropout_rows",
-                                 "literal_root", "uneven_tp3", "padded_vocab", "integer_wraps__in_range", "cumsum_over_shards", "softmax_over_cut_keys"};
+const char* const kPrograms[] = {"mlp_tp2",
+                                 "vocab_parallel_embedding",
+                                 "causal_mask_offset",
+                                 "dp_mean_loss",
+                                 "top_k_rows",
+                                 "dropout_rows",
+                                 "literal_root",
+                                 "uneven_tp3",
+                                 "padded_vocab",
+                                 "integer_wraps__in_range",
+                                 "cumsum_over_shards",
+                                 "softmax_over_cut_keys"};
 
 }  // namespace
 
@@ -196,7 +206,7 @@ TEST_CASE("certificates of golden programs are accepted, for any seed") {
   for (const auto& entry : fs::directory_iterator(kGolden)) {
     if (!entry.is_directory()) continue;
     std::optional<Proof> p = proof_of(entry.path());
-    if (!p || entry.path().filename() == "constant_output") continue;   // vacuous: `check` does not call it proved
+    if (!p || entry.path().filename() == "constant_output") continue;  // vacuous: `check` does not call it proved
     for (const uint64_t seed : {1u, 2u, 3u}) {
       const std::string why = verdict(*p, p->certificate, seed);
       CHECK_MESSAGE(why.empty(), entry.path().filename(), ": ", why);
@@ -314,7 +324,7 @@ TEST_CASE("a right program's certificate does not pass for its wrong sibling, wi
     const check::Report r = check::check(c, *m, problem, 11);
     CHECK_MESSAGE(!r.rejected.empty(), name, " passes with the certificate of ", right.filename());
     ++tried;
-    deep += r.claims > 0;   // rejected by a claim, not by form
+    deep += r.claims > 0;  // rejected by a claim, not by form
   }
   MESSAGE(tried, " siblings, ", deep, " rejected by a claim");
   CHECK(tried > 30);

@@ -56,7 +56,8 @@ TEST_CASE("reals: undefined, infinite, exact") {
 TEST_CASE("numbers beyond long double keep their ratio") {
   bool uncertain = false;
   const Number low = exact(-30000), high = exact(29999);
-  const Number a = apply(Fn::Exp, &low, 1, DType::F32, DType::F32, uncertain), b = apply(Fn::Exp, &high, 1, DType::F32, DType::F32, uncertain);
+  const Number a = apply(Fn::Exp, &low, 1, DType::F32, DType::F32, uncertain),
+               b = apply(Fn::Exp, &high, 1, DType::F32, DType::F32, uncertain);
   CHECK_FALSE(uncertain);
   CHECK(a.x != 0);
   const Number minus = exact(-1);
@@ -93,9 +94,9 @@ TEST_CASE("cells: a partition has no gap and no overlap") {
   CHECK(located(back, {8}).read(&at, x));
   CHECK(x[0] == 5);
   Located l;
-  CHECK_FALSE(locate({4}, {3, 0}, {8}, l).empty());          // out of range
-  CHECK_FALSE(locate({4, 4}, {2, 1, 0}, {16}, l).empty());   // 2a + b reads places twice
-  CHECK_FALSE(locate({4}, {0, 0}, {8}, l).empty());          // a variable that walks nothing
+  CHECK_FALSE(locate({4}, {3, 0}, {8}, l).empty());         // out of range
+  CHECK_FALSE(locate({4, 4}, {2, 1, 0}, {16}, l).empty());  // 2a + b reads places twice
+  CHECK_FALSE(locate({4}, {0, 0}, {8}, l).empty());         // a variable that walks nothing
 }
 
 TEST_CASE("literals: closed forms lie within the last place and are short") {

@@ -166,11 +166,14 @@ TEST_CASE("a child that crashes, hangs or ends") {
 
 TEST_CASE("limits end in UNKNOWN(budget) that lists the outputs") {
   // A chain that is long enough to need more than what this process has to spare.
-  std::string chain = "class GraphModule(torch.nn.Module):\n    def forward(self, x: \"f32[4]\"):\n        y0: \"f32[4]\" = torch.ops.aten.sin.default(x)\n";
+  std::string chain =
+      "class GraphModule(torch.nn.Module):\n    def forward(self, x: \"f32[4]\"):\n        y0: \"f32[4]\" = "
+      "torch.ops.aten.sin.default(x)\n";
   for (int k = 1; k < 5000; ++k) chain += fmt::format("        y{}: \"f32[4]\" = torch.ops.aten.sin.default(y{})\n", k, k - 1);
   write("chain.txt", chain + "        return (y4999,)\n");
-  write("named.json",
-        R"J({"sequential": "chain.txt", "distributed": ["chain.txt"], "mesh": {}, "inputs": {"x": "Replicate"}, "outputs": {"y4999": {}}})J");
+  write(
+      "named.json",
+      R"J({"sequential": "chain.txt", "distributed": ["chain.txt"], "mesh": {}, "inputs": {"x": "Replicate"}, "outputs": {"y4999": {}}})J");
   Done d = run({"check", (folder() / "named.json").string(), "--json", "--memory-limit", "1000000"});
   CHECK(d.code == 3);
   nlohmann::json j = nlohmann::json::parse(d.out);

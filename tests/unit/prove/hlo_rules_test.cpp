@@ -97,13 +97,15 @@ TEST_CASE("attention in blocks of keys with a running maximum and a finite mask 
   NodeId e = t.b.unary(Fn::Exp, t.b.binary(Fn::Sub, m, spread(t.b.reduce(Fn::Max, m, {1}), 8)));
   NodeId whole = t.mm(t.b.binary(Fn::Div, e, spread(t.b.reduce(Fn::Add, e, {1}), 8)), v);
   auto blocks = [&](bool rescale, bool shifted) {
-    NodeId top = t.b.constant(Literal::real(-1e30, DType::F32), DType::F32, {8}), sum = t.b.constant(Literal::real(0, DType::F32), DType::F32, {8});
+    NodeId top = t.b.constant(Literal::real(-1e30, DType::F32), DType::F32, {8}),
+           sum = t.b.constant(Literal::real(0, DType::F32), DType::F32, {8});
     NodeId acc = t.b.constant(Literal::real(0, DType::F32), DType::F32, {8, 3});
     for (int64_t at : {4, 0}) {
       NodeId part = mask(t.b.slice_dim(s, 1, at, at + 4), shifted ? 0 : at);
       NodeId next = t.b.map(Fn::Max, {top, t.b.reduce(Fn::Max, part, {1})}, DType::F32);
       NodeId p = t.b.unary(Fn::Exp, t.b.binary(Fn::Sub, part, spread(next, 4)));
-      NodeId scale = rescale ? t.b.unary(Fn::Exp, t.b.binary(Fn::Sub, top, next)) : t.b.constant(Literal::real(1, DType::F32), DType::F32, {8});
+      NodeId scale =
+          rescale ? t.b.unary(Fn::Exp, t.b.binary(Fn::Sub, top, next)) : t.b.constant(Literal::real(1, DType::F32), DType::F32, {8});
       sum = t.b.binary(Fn::Add, t.b.binary(Fn::Mul, sum, scale), t.b.reduce(Fn::Add, p, {1}));
       acc = t.b.binary(Fn::Add, t.b.binary(Fn::Mul, acc, spread(scale, 3)), t.mm(p, t.b.slice_dim(v, 0, at, at + 4)));
       top = next;
@@ -124,7 +126,8 @@ TEST_CASE("a vocabulary in shards: clamps under the mask, sums of masked rows") 
     std::vector<NodeId> parts;
     for (int64_t r = 0; r < 3; ++r) {
       NodeId local = t.b.binary(Fn::Sub, token, t.integer(4 * r));
-      NodeId inside = t.b.map(Fn::And, {t.b.compare(Fn::Ge, local, t.integer(0)), t.b.compare(closed ? Fn::Le : Fn::Lt, local, t.integer(4))}, DType::Bool);
+      NodeId inside = t.b.map(
+          Fn::And, {t.b.compare(Fn::Ge, local, t.integer(0)), t.b.compare(closed ? Fn::Le : Fn::Lt, local, t.integer(4))}, DType::Bool);
       NodeId clipped = t.b.map(Fn::Min, {t.b.map(Fn::Max, {local, t.integer(0)}, DType::I32), t.integer(3)}, DType::I32);
       NodeId rows = t.b.take(t.b.slice_dim(table, 0, 4 * r, 4 * r + 4), {clipped}, {-1, 1}, {0}, {7, 5}, ir::IndexMode::Clamp);
       NodeId zero = t.b.constant(Literal::real(0, DType::F32), DType::F32, {7, 5});
@@ -140,11 +143,13 @@ TEST_CASE("a vocabulary in shards: clamps under the mask, sums of masked rows") 
     for (int64_t r = 0; r < 3; ++r) {
       const int64_t low = 4 * r, high = low + (shifted ? 4 : 3);
       NodeId clipped = t.b.map(Fn::Min, {t.b.map(Fn::Max, {token, t.integer(0)}, DType::I32), t.integer(11)}, DType::I32);
-      NodeId outside = t.b.map(Fn::Or, {t.b.compare(Fn::Lt, clipped, t.integer(low)), t.b.compare(Fn::Gt, clipped, t.integer(high))}, DType::Bool);
+      NodeId outside =
+          t.b.map(Fn::Or, {t.b.compare(Fn::Lt, clipped, t.integer(low)), t.b.compare(Fn::Gt, clipped, t.integer(high))}, DType::Bool);
       NodeId local = t.b.binary(Fn::Sub, clipped, t.integer(low));
       NodeId rows = t.b.take(t.b.slice_dim(table, 0, low, low + 4), {local}, {-1, 1}, {0}, {7, 5}, ir::IndexMode::Clamp);
       NodeId zero = t.b.constant(Literal::real(0, DType::F32), DType::F32, {7, 5});
-      parts.push_back(t.b.select(t.b.broadcast(t.b.compare(Fn::Ne, t.b.convert(outside, DType::I32), t.integer(0)), {7, 5}, {0}), zero, rows));
+      parts.push_back(
+          t.b.select(t.b.broadcast(t.b.compare(Fn::Ne, t.b.convert(outside, DType::I32), t.integer(0)), {7, 5}, {0}), zero, rows));
     }
     return t.b.map(Fn::Add, parts, DType::F32);
   };
@@ -213,7 +218,8 @@ TEST_CASE("exponentials of masked values and numbers of masked entries") {
   NodeId masked = t.b.unary(Fn::Exp, t.b.select(seen, x, low));
   CHECK_MESSAGE(t.equal(masked, t.b.select(seen, t.b.unary(Fn::Exp, x), t.b.unary(Fn::Exp, low))), t.why);
   CHECK_FALSE(t.equal(masked, t.b.select(seen, t.b.unary(Fn::Exp, x), low)));
-  NodeId ones = t.b.constant(Literal::real(1, DType::F32), DType::F32, {6, 6}), none = t.b.constant(Literal::real(0, DType::F32), DType::F32, {6, 6});
+  NodeId ones = t.b.constant(Literal::real(1, DType::F32), DType::F32, {6, 6}),
+         none = t.b.constant(Literal::real(0, DType::F32), DType::F32, {6, 6});
   NodeId count = t.b.reduce(Fn::Add, t.b.select(seen, none, ones), {1});
   NodeId rest = t.b.convert(t.b.binary(Fn::Sub, t.integer(5), t.b.iota(DType::I32, {6}, 0)), DType::F32);
   CHECK_MESSAGE(t.equal(count, rest), t.why);

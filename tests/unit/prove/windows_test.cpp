@@ -68,14 +68,12 @@ TEST_CASE("a convolution of a shard of the height needs its neighbours' rows") {
   Bench t;
   NodeId x = t.in("x", {2, 12}), w = t.in("w", {3});
   NodeId whole = t.conv(x, w, 1, 1);
-  auto shard = [&](int64_t from, int64_t to, int64_t low, int64_t high) {
-    return t.conv(t.b.slice_dim(x, 1, from, to), w, low, high);
-  };
+  auto shard = [&](int64_t from, int64_t to, int64_t low, int64_t high) { return t.conv(t.b.slice_dim(x, 1, from, to), w, low, high); };
   auto expected = [&](int64_t r) { return t.b.slice_dim(whole, 1, 4 * r, 4 * r + 4); };
   CHECK_MESSAGE(t.equal(expected(0), shard(0, 5, 1, 0)), t.why);
   CHECK_MESSAGE(t.equal(expected(1), shard(3, 9, 0, 0)), t.why);
   CHECK_MESSAGE(t.equal(expected(2), shard(7, 12, 0, 1)), t.why);
-  CHECK_FALSE(t.equal(expected(0), shard(0, 4, 1, 1)));   // zeros in place of the neighbour's row
+  CHECK_FALSE(t.equal(expected(0), shard(0, 4, 1, 1)));  // zeros in place of the neighbour's row
   CHECK_FALSE(t.equal(expected(1), shard(4, 8, 1, 1)));
   CHECK_FALSE(t.equal(expected(2), shard(8, 12, 1, 1)));
   // In two dimensions, one of them sharded.
@@ -135,7 +133,8 @@ TEST_CASE("the two formulas of a variance, whole and by shards") {
   // What flows back: sum (x - m) g, where the ranks have sum x g - m sum g.
   NodeId back = t.b.reduce(Fn::Add, t.mul(off, g), {0});
   auto by_terms = [&](double k) {
-    NodeId xg = t.add(t.b.reduce(Fn::Add, t.mul(t.rows(x, 0, 4), t.rows(g, 0, 4)), {0}), t.b.reduce(Fn::Add, t.mul(t.rows(x, 4, 8), t.rows(g, 4, 8)), {0}));
+    NodeId xg = t.add(t.b.reduce(Fn::Add, t.mul(t.rows(x, 0, 4), t.rows(g, 0, 4)), {0}),
+                      t.b.reduce(Fn::Add, t.mul(t.rows(x, 4, 8), t.rows(g, 4, 8)), {0}));
     NodeId sum = t.add(t.b.reduce(Fn::Add, t.rows(g, 0, 4), {0}), t.b.reduce(Fn::Add, t.rows(g, 4, 8), {0}));
     return t.sub(xg, t.mul(t.mul(first, sum), t.real(k)));
   };
@@ -155,5 +154,5 @@ TEST_CASE("where the largest element of a flattened window is, by shards") {
   NodeId whole = where(x, false);
   CHECK_MESSAGE(t.equal(t.rows(whole, 2, 4), where(t.rows(x, 2, 4), false)), t.why);
   CHECK_FALSE(t.equal(t.rows(whole, 2, 4), where(t.rows(x, 3, 5), false)));
-  CHECK_FALSE(t.equal(t.rows(whole, 2, 4), where(t.rows(x, 2, 4), true)));   // columns first: other numbers
+  CHECK_FALSE(t.equal(t.rows(whole, 2, 4), where(t.rows(x, 2, 4), true)));  // columns first: other numbers
 }

@@ -66,13 +66,12 @@ Diagnostic error(const std::string& json) {
 }  // namespace
 
 TEST_CASE("export json: a node, its types, places and descriptors") {
-  const Module m = read(program(
-      node(
-          "torch.ops.aten.linear.default", argument("input", tensor("x")) + "," + argument("weight", tensor("p_w")), tensor("linear"),
-          "linear",
-          R"(  File \"/w/a b.py\", line 12, in forward\n    y = F.linear(x, self.w)\n)"
-          R"(  File \"/w/tp.py\", line 3, in g\n    s = 'File \"no\", line 1, in h'\n)"),
-      tensor("linear"), R"({"user_output":{"arg":{"as_tensor":{"name":"linear"}}}})", R"(,"linear":)" + meta(R"({"as_int":2})", 13)));
+  const Module m = read(program(node("torch.ops.aten.linear.default",
+                                     argument("input", tensor("x")) + "," + argument("weight", tensor("p_w")), tensor("linear"), "linear",
+                                     R"(  File \"/w/a b.py\", line 12, in forward\n    y = F.linear(x, self.w)\n)"
+                                     R"(  File \"/w/tp.py\", line 3, in g\n    s = 'File \"no\", line 1, in h'\n)"),
+                                tensor("linear"), R"({"user_output":{"arg":{"as_tensor":{"name":"linear"}}}})",
+                                R"(,"linear":)" + meta(R"({"as_int":2})", 13)));
   const auto& v = m.graph.values;
   REQUIRE(v.size() == 3);
   CHECK(v[0].descriptor == "ParamAOTInput(target='w')");
