@@ -9,17 +9,25 @@ JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && echo 4 || echo $$n)
 LAUNCHER = $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 export SHARDPROOF := $(abspath $(BUILD)/shardproof)
 
-.PHONY: all setup build demo test test-cpp test-python bench format lint docs clean
+.PHONY: all setup configure build commands demo test test-cpp test-python bench format lint docs clean
 all: build
 
 setup:
-	@tools/setup.sh
+	@tools/setup.sh --python
 
-build: setup | build-folder
+configure: | build-folder
+	@tools/setup.sh
+	@command -v cmake >/dev/null || { echo 'make: no cmake: see what setup says above'; exit 1; }
 	@cmake --preset $(PRESET) $(LAUNCHER) >$(BUILD).configure.log 2>&1 || { cat $(BUILD).configure.log; exit 1; }
+
+build: configure
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 
-demo: build
+# The commands alone, without their tests: half of the compilation.
+commands: configure
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target shardproof shardproof-check
+
+demo: commands
 	@examples/demo.sh
 
 test: build test-cpp test-python
@@ -32,7 +40,7 @@ test-python: build
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target lower-dump
 	@$(PY) -m pytest -q --junitxml=$(BUILD)/pytest.xml tests
 
-bench: build
+bench: build setup
 	@$(PY) bench/published.py --json $(BUILD)/published.json
 
 format:

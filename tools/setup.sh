@@ -1,20 +1,23 @@
 #!/usr/bin/env bash
 # Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-# Installs what the build and the tests need: Debian packages (as root; otherwise it says what to install) and a Python
+# Installs what the build and the tests need: Debian packages (as root; otherwise it says what to install) and, if asked, a Python
 # environment in .venv. Does nothing where all is there already, so every make target may call it.
 #
-# usage: tools/setup.sh [--ci] [--capture]
-#   --ci        also the sanitizer and fuzzing tools
-#   --capture   also PyTorch and JAX, for the tests of the capture code
+# usage: tools/setup.sh [--python] [--capture] [--ci]
+#   (nothing)   what the commands are built from: Debian packages only, no package of PyPI
+#   --python    also .venv with the tests' and linters' packages
+#   --capture   also PyTorch and JAX in it, for the tests of the capture code
+#   --ci        as --python, and also the sanitizer and fuzzing tools
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 lists=(tools/debian-packages.txt)
-requirements=(tools/requirements.txt)
+requirements=()
 for argument in "$@"; do
   case $argument in
-    --ci) lists+=(tools/debian-packages-ci.txt) ;;
-    --capture) requirements+=(tools/requirements-capture.txt) ;;
+    --python) requirements=(tools/requirements.txt) ;;
+    --ci) lists+=(tools/debian-packages-ci.txt) requirements=(tools/requirements.txt) ;;
+    --capture) requirements=(tools/requirements.txt tools/requirements-capture.txt) ;;
     *) echo "setup: unknown argument $argument" >&2; exit 2 ;;
   esac
 done
@@ -42,6 +45,8 @@ else
   echo "setup: not a Debian system: a C++20 compiler, CMake >= 3.25, Ninja, zlib and FLINT (with Arb) must be installed" >&2
 fi
 
+[ ${#requirements[@]} -gt 0 ] || exit 0
+
 # The frameworks are large: an environment that sees the packages of the interpreter that made it takes them from there.
 python=${PYTHON:-python3}
 stamp=.venv/.requirements
@@ -53,7 +58,12 @@ if [ ! -x .venv/bin/python ]; then
   }
 fi
 if ! grep -qsF "$wanted" "$stamp"; then
-  .venv/bin/python -m pip install -q --disable-pip-version-check $(printf -- '-r %s ' "${requirements[@]}") 2>&1 | { grep -v '^WARNING' || true; }
+  log=.venv/pip.log
+  .venv/bin/python -m pip install -q --disable-pip-version-check $(printf -- '-r %s ' "${requirements[@]}") >"$log" 2>&1 || {
+    cat "$log" >&2
+    echo "setup: pip could not install what ${requirements[*]} name; its words are above. The commands themselves need none of it: make build" >&2
+    exit 1
+  }
   # pytest from outside the environment would not find packages inside it: all commands are called as `.venv/bin/python -m NAME`.
   echo "$wanted" >> "$stamp"
 fi

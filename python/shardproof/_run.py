@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Mapping
 from typing import Any
 
+from shardproof._binary import as_text
 from shardproof._manifest import Manifest, absolute
 from shardproof._report import InputError, Recheck, Replay, Report, ShardproofError
 
@@ -38,7 +39,7 @@ def check(
     with tempfile.TemporaryDirectory(prefix="shardproof-") as folder:
         path = _on_disk(manifest, pathlib.Path(folder))
         raw, text = _check(path, time_limit, memory_limit, certificate, witness)
-    shown = path if not isinstance(manifest, (Manifest, Mapping)) else None
+    shown = pathlib.Path(manifest) if not isinstance(manifest, (Manifest, Mapping)) else None
     return Report.from_json(raw, manifest=shown, text=text)
 
 
@@ -117,14 +118,33 @@ def extension() -> Any:
 def _on_disk(manifest: ManifestLike, folder: pathlib.Path) -> pathlib.Path:
     if isinstance(manifest, (Manifest, Mapping)):
         keys = manifest.to_dict() if isinstance(manifest, Manifest) else dict(manifest)
-        directory = manifest.directory if isinstance(manifest, Manifest) else None
-        path = folder / "case.json"
-        path.write_text(json.dumps(absolute(keys, directory or pathlib.Path.cwd())), encoding="utf-8")
-        return path
+        directory = (manifest.directory if isinstance(manifest, Manifest) else None) or pathlib.Path.cwd()
+        return _written(as_text(keys, directory, folder) or keys, directory, folder)
     path = pathlib.Path(manifest)
     if not path.exists():
         raise InputError("no such manifest, folder or bundle", file=str(path))
-    return _unpacked(path, folder) if path.suffix == ".zip" else path
+    if path.suffix == ".zip":
+        path = _unpacked(path, folder)
+    return _with_text(path, folder)
+
+
+def _written(keys: Mapping[str, Any], directory: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    path = folder / "case.text.json"
+    path.write_text(json.dumps(absolute(keys, directory)), encoding="utf-8")
+    return path
+
+
+def _with_text(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    """The manifest itself, or one whose binary MLIR programs are printed as text. What is wrong with it is the command's to say."""
+    file = path / "case.json" if path.is_dir() else path
+    if not file.is_file() or file.suffix != ".json":
+        return path
+    try:
+        keys = json.loads(file.read_text(encoding="utf-8"))
+        converted = as_text(keys, file.parent, folder) if isinstance(keys, dict) else None
+    except (ValueError, TypeError, AttributeError, OSError):
+        return path
+    return path if converted is None else _written(converted, file.parent, folder)
 
 
 def _unpacked(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:

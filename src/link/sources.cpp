@@ -58,7 +58,8 @@ Format sniff(std::string_view bytes) {
                 std::count_if(head.begin(), head.end(), [](char c) {
                   return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\x1b';
                 }) > 0;
-  if (binary) return Format::HloProto;
+  // A serialized jax.export program holds bytecode.
+  if (binary) return head.find("ML\xEFR") == std::string_view::npos ? Format::HloProto : Format::MlirBytecode;
   if (text.starts_with("HloModule")) return Format::Hlo;
   if (text.starts_with("{")) return Format::ExportJson;
   std::string_view line = first_line(text, "//");
@@ -207,6 +208,7 @@ Result<std::shared_ptr<const Source>> Sources::read(const std::string& file, int
       source = other ? lower(std::move(other), constants, shapes) : lower(std::move(module), constants);
       break;
     }
+    case Format::MlirBytecode:  // answered with the line that converts it
     case Format::Mlir: source = lower(hlo::read_stablehlo(*bytes, path), constants); break;
     case Format::GraphDef: {
       Result<graphdef::Module> module = graphdef::read_text(*bytes, path);
@@ -214,8 +216,6 @@ Result<std::shared_ptr<const Source>> Sources::read(const std::string& file, int
       source = lower(std::move(module), constants, shapes);
       break;
     }
-    case Format::MlirBytecode:
-      return wrong("MLIR bytecode is not read; print it as text, for example with `stablehlo-translate --deserialize`");
     case Format::Empty: return wrong("the file is empty");
   }
   if (source) cache_[key] = *source;

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pathlib
+import subprocess
 
 import numpy as np
 import pytest
@@ -131,3 +132,74 @@ def test_verify(binary: pathlib.Path, stage: str) -> None:
     assert sj.verify(sharded(), PARAMS, X, **arguments).raise_unless_proved().output("result").relation == "Replicate"
     wrong = sj.verify(sharded(average=False), PARAMS, X, **arguments)
     assert wrong.verdict == "REFUTED"
+
+
+def test_shardings_of_a_jitted_function(binary: pathlib.Path) -> None:
+    """jit's own shardings and static arguments are taken; what it leaves open the partitioner chooses."""
+
+    def named(*spec: str | None) -> NamedSharding:
+        return NamedSharding(mesh(), P(*spec))
+
+    stated = jax.jit(
+        lambda w, x: x @ w["a"],
+        in_shardings=({"a": named(None, "tp")}, named("dp")),
+        out_shardings=named("dp", "tp"),
+    )
+    arguments = ({"a": S((6, 8), np.float32)}, X)
+    assert sj.capture(stated, *arguments).manifest.to_dict()["inputs"] == {"0": "Shard(1)@tp", "1": "Shard(0)@dp"}
+    assert sj.verify(stated, *arguments, reference=lambda w, x: x @ w["a"]).proved
+    scaled = jax.jit(lambda x, n: x * n, static_argnums=1, out_shardings=named("dp", "tp"))
+    capture = sj.capture(scaled, X, 3)
+    assert capture.manifest.to_dict()["inputs"] == {"0": "Shard(0)@dp, Shard(1)@tp"}
+    assert any("as the partitioner chose" in n for n in capture.notes)
+    assert capture.check().proved
+
+
+def test_keys_and_what_is_no_array(binary: pathlib.Path) -> None:
+    def drop(key: jax.Array, x: jax.Array) -> jax.Array:
+        return jnp.where(jax.random.bernoulli(key, 0.5, x.shape), x, 0.0)
+
+    arguments = {"mesh": mesh(), "in_shardings": (P(), P("dp")), "out_shardings": P("dp")}
+    assert sj.verify(drop, jax.random.key(0), X, **arguments).proved
+    with pytest.raises(
+        sj.JaxCaptureError, match="argument 0 is a str, which is no array: name its position in static_argnums"
+    ):
+        sj.capture(lambda mode, x: x, "train", X, mesh=mesh())
+    with pytest.raises(sj.JaxCaptureError, match=r"jax\.shard_map"):
+        sj.capture(jax.pmap(lambda x: x), X, mesh=mesh(), reference=lambda x: x)
+
+
+def test_a_mesh_without_devices() -> None:
+    abstract = jax.sharding.AbstractMesh((2, 2), ("dp", "tp"))
+    capture = sj.capture(
+        lambda x: x * 2, X, mesh=abstract, in_shardings=P("dp"), out_shardings=P("dp"), reference=lambda x: x + x
+    )
+    assert capture.manifest.to_dict()["mesh"] == [["dp", 2], ["tp", 2]]
+
+
+def test_bytecode_is_printed_as_text(binary: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    import io
+    import json
+
+    from jaxlib.mlir.dialects import stablehlo
+
+    import shardproof
+
+    module = jax.jit(lambda x: x + 1).lower(X).compiler_ir("stablehlo")
+    plain = io.BytesIO()
+    module.operation.write_bytecode(plain)
+    (tmp_path / "plain.mlirbc").write_bytes(plain.getvalue())
+    artifact = stablehlo.serialize_portable_artifact(module, stablehlo.get_current_version())
+    (tmp_path / "artifact.mlirbc").write_bytes(artifact)
+    keys = {"sequential": "plain.mlirbc", "distributed": ["artifact.mlirbc"], "mesh": {}, "inputs": {"*": "Replicate"}}
+    (tmp_path / "case.json").write_text(json.dumps(keys))
+    assert shardproof.check(tmp_path).proved
+    assert shardproof.check(shardproof.Manifest.load(tmp_path)).proved
+    assert "stablehlo.add" in sj.mlir_text(artifact)
+    (tmp_path / "artifact.mlirbc").write_bytes(artifact[:40])
+    with pytest.raises(shardproof.InputError, match="bytecode that the installed JAX cannot read"):
+        shardproof.check(tmp_path)
+    # The command itself answers with the line that converts it.
+    done = subprocess.run([binary, "check", tmp_path], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "deserialize_portable_artifact" in done.stdout + done.stderr

@@ -9,6 +9,7 @@ Arguments may be abstract (`jax.ShapeDtypeStruct`): no weights are needed. Lower
 set XLA_FLAGS=--xla_force_host_platform_device_count=8 before JAX is imported, or call `sj.host_devices(8)` first.
 """
 
+from shardproof._binary import mlir_text
 from shardproof.jax._capture import Capture, JaxCaptureError, capture, host_devices, verify
 
-__all__ = ["Capture", "JaxCaptureError", "capture", "host_devices", "verify"]
+__all__ = ["Capture", "JaxCaptureError", "capture", "host_devices", "mlir_text", "verify"]

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import pathlib
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -112,6 +114,19 @@ def capture(
     stage = stage or ("stablehlo" if reference is not None else "spmd")
     if stage not in STAGES:
         raise JaxCaptureError(f"stage={stage!r}: the stages are {', '.join(STAGES)}")
+    if not static_argnums:
+        static_argnums = getattr(getattr(fn, "_jit_info", None), "static_argnums", None) or ()
+    abstract = tuple(
+        jax.tree.map(lambda x, i=i: _abstract(x, f"argument {i}"), a)
+        for i, a in enumerate(args)
+        if i not in static_argnums
+    )
+    if hasattr(fn, "lower") and hasattr(fn, "__wrapped__") and not isinstance(fn, jax.stages.Wrapped):
+        raise JaxCaptureError(
+            "jax.pmap states no shardings: write it with jax.shard_map over a mesh with the same axis name"
+        )
+    if in_shardings is None and out_shardings is None:
+        in_shardings, out_shardings = _own_shardings(fn, _with_static(args, abstract, tuple(static_argnums)))
     mesh = (
         mesh
         if mesh is not None
@@ -120,12 +135,14 @@ def capture(
     if mesh is None:
         raise JaxCaptureError("give the mesh: mesh=jax.sharding.Mesh(...), or NamedSharding objects as in_shardings")
     size = int(np.prod(list(mesh.shape.values())))
+    if len(jax.devices()) >= size and isinstance(mesh, jax.sharding.AbstractMesh):
+        mesh = jax.sharding.Mesh(
+            np.array(jax.devices()[:size]).reshape(mesh.axis_sizes), mesh.axis_names, axis_types=mesh.axis_types
+        )
     if len(jax.devices()) < size:
         raise JaxCaptureError(
             f"the mesh has {size} devices and JAX sees {len(jax.devices())}: call shardproof.jax.host_devices({size}) before anything else of JAX"
         )
-    dynamic = tuple(a for i, a in enumerate(args) if i not in static_argnums)
-    abstract = jax.tree.map(_abstract, dynamic)
     lowering: dict[str, Any] = {"keep_unused": True}
     if in_shardings is not None:
         lowering["in_shardings"] = jax.tree.map(lambda s: _named(s, mesh), in_shardings, is_leaf=_is_spec)
@@ -141,13 +158,13 @@ def capture(
     seq = jax.jit(_plain(reference) if reference is not None else call, static_argnums=static, keep_unused=True).lower(
         *_with_static(args, alone, static)
     )
-    sequential, distributed, ending = _texts(seq, dist, stage)
-    composer = _Composer(jax, mesh, seq, dist, abstract, stage, ending)
+    sequential, distributed, ending, chosen = _texts(seq, dist, stage)
+    composer = _Composer(jax, mesh, seq, dist, abstract, stage, ending, chosen)
     composer.inputs(in_shardings)
     composer.outputs(out_shardings, expect or {})
     for fact in facts:
         composer.fact(fact)
-    return Capture(sequential, distributed, composer.manifest, ending, composer.notes)
+    return Capture(_own_paths(sequential), _own_paths(distributed), composer.manifest, ending, composer.notes)
 
 
 def _jax() -> Any:
@@ -170,7 +187,29 @@ def _plain(fn: Callable[..., Any]) -> Callable[..., Any]:
     return getattr(fn, "__wrapped__", fn) if isinstance(fn, jax.stages.Wrapped) else fn
 
 
-def _abstract(x: Any) -> Any:
+def _own_shardings(fn: Callable[..., Any], args: Sequence[Any]) -> tuple[Any, Any]:
+    """The shardings that the function was jitted with: trees like its arguments and its results; None where it states none."""
+    import jax
+    from jax.sharding import Sharding
+
+    if not isinstance(fn, jax.stages.Wrapped):
+        return None, None
+    traced = fn.trace(*args)
+    params = getattr(traced, "_params", {})  # there is no public way to ask
+
+    def tree(structure: Any, flat: Any) -> Any:
+        stated = [s if isinstance(s, Sharding) else None for s in flat or ()]
+        return jax.tree.unflatten(structure, stated) if any(s is not None for s in stated) else None
+
+    positional = jax.tree.structure(
+        tuple(a for a in jax.tree.unflatten(traced.in_tree, [0] * traced.in_tree.num_leaves)[0])
+    )
+    if positional.num_leaves != traced.in_tree.num_leaves:
+        return None, None
+    return tree(positional, params.get("in_shardings")), tree(traced.out_tree, params.get("out_shardings"))
+
+
+def _abstract(x: Any, where: str) -> Any:
     import jax
 
     sharding = getattr(x, "sharding", None)
@@ -179,6 +218,13 @@ def _abstract(x: Any) -> Any:
     if isinstance(x, jax.ShapeDtypeStruct):
         return jax.ShapeDtypeStruct(x.shape, x.dtype)
     array = np.asarray(x) if not hasattr(x, "dtype") else x
+    if jax.dtypes.issubdtype(array.dtype, jax.dtypes.extended):  # keys of random numbers
+        return jax.ShapeDtypeStruct(array.shape, array.dtype)
+    if isinstance(array, np.ndarray) and array.dtype.kind not in "biufc" and not hasattr(x, "dtype"):
+        raise JaxCaptureError(
+            f"{where} is a {type(x).__name__}, which is no array: name its position in static_argnums, or close over it "
+            "(`lambda params, x: fn(config, params, x)`)"
+        )
     return jax.ShapeDtypeStruct(array.shape, jax.dtypes.canonicalize_dtype(array.dtype))
 
 
@@ -209,20 +255,29 @@ def _mesh_of(tree: Any) -> Any:
     return None
 
 
-def _texts(seq: Any, dist: Any, stage: str) -> tuple[str, str, str]:
+def _own_paths(text: str) -> str:
+    """Source files as a report should show them: below the working directory or below site-packages."""
+    text = text.replace(f'"{os.getcwd()}{os.sep}', '"')
+    return re.sub(r'"[^"\n]*[/\\](?:site|dist)-packages[/\\]', '"', text)
+
+
+def _texts(seq: Any, dist: Any, stage: str) -> tuple[str, str, str, list[Any] | None]:
+    """Both programs, the ending of their files, and how the partitioner has laid each argument, where it was the one to choose."""
     if stage == "stablehlo":
-        return seq.as_text(debug_info=True), dist.as_text(debug_info=True), "mlir"
+        return seq.as_text(debug_info=True), dist.as_text(debug_info=True), "mlir", None
     if stage == "hlo":
-        return seq.as_text("hlo"), dist.as_text("hlo"), "hlo.txt"
-    return seq.as_text("hlo"), _after_partitioner(dist), "hlo.txt"
+        return seq.as_text("hlo"), dist.as_text("hlo"), "hlo.txt", None
+    text, chosen = _after_partitioner(dist)
+    return seq.as_text("hlo"), text, "hlo.txt", chosen
 
 
-def _after_partitioner(dist: Any) -> str:
+def _after_partitioner(dist: Any) -> tuple[str, list[Any] | None]:
     import jax
+    from jax.sharding import Sharding
 
     with tempfile.TemporaryDirectory(prefix="shardproof-xla-") as folder:
         jax.clear_caches()
-        dist.compile(
+        compiled = dist.compile(
             {
                 "xla_dump_to": folder,
                 "xla_dump_hlo_pass_re": "spmd",
@@ -235,16 +290,45 @@ def _after_partitioner(dist: Any) -> str:
             raise JaxCaptureError(
                 "XLA wrote no module after partitioning (one device, or a version with other pass names); use stage='stablehlo'"
             )
-        return found[-1].read_text(encoding="utf-8")
+        chosen = jax.tree.leaves(compiled.input_shardings, is_leaf=lambda x: isinstance(x, Sharding))
+        return found[-1].read_text(encoding="utf-8"), chosen or None
 
 
-def placement(sharding: Any, mesh: Any, rank: int) -> str:
-    """A PartitionSpec or NamedSharding in the words of a manifest: `Shard(0)@dp, Shard(1)@(cp, tp)`."""
-    from jax.sharding import NamedSharding, PartitionSpec
+def _by_position(sharding: Any, mesh: Any, shape: Sequence[int]) -> str | None:
+    """The words for a sharding without axis names, from the part that each device holds; None if no axes give these parts."""
+    parts = sharding.devices_indices_map(tuple(shape))
+    words = []
+    for dim, size in enumerate(shape):
+        starts = np.vectorize(lambda d, dim=dim, size=size: parts[d][dim].indices(size)[0], otypes=[int])(mesh.devices)
+        varying = [a for a in range(starts.ndim) if (np.diff(starts, axis=a) != 0).any()]
+        if not varying:
+            continue
+        count = int(np.prod([starts.shape[a] for a in varying]))
+        length = -(-size // count)
+        for order in itertools.permutations(varying):
+            index = np.zeros(starts.shape, int)
+            for axis in order:
+                index = index * starts.shape[axis] + np.arange(starts.shape[axis]).reshape(
+                    [-1 if a == axis else 1 for a in range(starts.ndim)]
+                )
+            if (np.minimum(index * length, size) == starts).all():
+                names = [mesh.axis_names[a] for a in order]
+                words.append(f"Shard({dim})@{names[0] if len(names) == 1 else '(' + ', '.join(names) + ')'}")
+                break
+        else:
+            return None
+    return ", ".join(words) or "Replicate"
+
+
+def placement(sharding: Any, mesh: Any, shape: Sequence[int]) -> str:
+    """A sharding in the words of a manifest: `Shard(0)@dp, Shard(1)@(cp, tp)`."""
+    from jax.sharding import NamedSharding, PartitionSpec, Sharding
 
     if sharding is None:
         return "Replicate"
     spec = sharding.spec if isinstance(sharding, NamedSharding) else sharding
+    if isinstance(spec, Sharding) and (found := _by_position(spec, mesh, shape)):
+        return found
     if not isinstance(spec, PartitionSpec):
         raise JaxCaptureError(
             f"a sharding of type {type(sharding).__name__} has no words; use NamedSharding or PartitionSpec"
@@ -274,8 +358,11 @@ def path_name(root: Sequence[str], path: Any) -> str:
 class _Composer:
     """Writes the manifest from the lowered modules' trees."""
 
-    def __init__(self, jax: Any, mesh: Any, seq: Any, dist: Any, abstract: Any, stage: str, ending: str) -> None:
+    def __init__(
+        self, jax: Any, mesh: Any, seq: Any, dist: Any, abstract: Any, stage: str, ending: str, chosen: list[Any] | None
+    ) -> None:
         self.jax, self.mesh, self.seq, self.dist, self.abstract, self.stage = jax, mesh, seq, dist, abstract, stage
+        self.chosen = chosen
         self.manifest = Manifest(f"seq.{ending}", f"dist.{ending}", mesh=dict(mesh.shape))
         self.notes: list[str] = []
         self.names: dict[str, str] = {}  # pytree path -> name in the module
@@ -286,18 +373,23 @@ class _Composer:
         specs = self._spread(in_shardings, self.abstract)
         if specs is None:
             specs = [getattr(leaf, "sharding", None) for _, leaf in leaves]
-            if not any(specs):
+            if not any(specs) and self.chosen is None:
                 self.notes.append("no in_shardings, and the arguments have none: all are taken to be replicated")
         if self._count(self.seq) != len(leaves):
             raise JaxCaptureError(
                 f"the reference takes {self._count(self.seq)} arrays and the sharded function {len(leaves)}: both need the same arguments"
             )
+        if self.chosen is not None and len(self.chosen) == len(specs) and any(s is None for s in specs):
+            self.notes.append(
+                f"{sum(s is None for s in specs)} arguments have no sharding: they lie as the partitioner chose"
+            )
+            specs = [c if s is None else s for s, c in zip(specs, self.chosen, strict=True)]
         roots = _argument_names(self.dist, len(self.abstract))
         for index, ((path, leaf), spec) in enumerate(zip(leaves, specs, strict=True)):
             name = f"%arg{index}" if self.stage == "stablehlo" else str(index)
             label = path_name(roots, path)
             self.names[label] = name
-            self.manifest.input(name, placement(spec, self.mesh, len(leaf.shape)))
+            self.manifest.input(name, placement(spec, self.mesh, leaf.shape))
 
     @staticmethod
     def _count(lowered: Any) -> int:
@@ -348,7 +440,7 @@ class _Composer:
                     )
                     self.manifest.output(str(index), dist=str(index), label=label, expect="any")
                     continue
-                words = placement(spec, self.mesh, len(leaf.shape))
+                words = placement(spec, self.mesh, leaf.shape)
             self.manifest.output(str(index), dist=str(index), label=label, expect=words)
 
     def fact(self, text: str) -> None:

@@ -167,7 +167,9 @@ TEST_CASE("files that cannot be read say why") {
   CHECK(message("seq") == "SP204 the file is empty");
   CHECK(message("none").find("SP204 the program \"none\" cannot be read") == 0);
   f.write("bytecode", "ML\xEFR...");
-  CHECK(message("bytecode").find("MLIR bytecode is not read") != std::string::npos);
+  CHECK(message("bytecode").find("deserialize_portable_artifact") != std::string::npos);
+  f.write("exported", std::string("\x04\0\0\0 ML\xEFR...", 12));
+  CHECK(message("exported").find("jax.export") != std::string::npos);
   f.write("junk", "what is this?\n");
   CHECK(message("junk") != "none");
 }
