@@ -365,3 +365,86 @@ def test_gradients_that_fsdp_divides_by_a_factor(factor: float) -> None:
     assert differing(capture) == (set() if factor == 1 else {"loss"})
     statuses = {o.name: o.status for o in capture.check().outputs if o.name != "loss"}
     assert set(statuses.values()) == {"PROVED"}
+
+
+def test_ranks_that_are_alike() -> None:
+    """Of four data-parallel ranks the first and the last are captured; the report says what was assumed of the others."""
+    capture = sp.capture_pair(Net, None, {"dp": 4}, BATCH, after_backward=all_reduce_gradients, alike=["dp"])
+    assert [p.rank for p in capture.ranks] == [0, 1, 2, 3]
+    assert capture.ranks[1].seconds == 0
+    assert "ranks 0, 1, 2, 3 are assumed to run one program: 0 and 3 were captured and are equal" in capture.notes
+    assert capture.manifest.to_dict()["distributed"] == ["rank0.fx.txt"] * 4
+    report = capture.check()
+    assert report.proved
+    assert any("are assumed to run one program" in a for a in report.assumptions)
+    with pytest.raises(sp.CaptureError, match="alike names the axis 'tp'"):
+        sp.capture_ranks(Net, None, {"dp": 4}, BATCH, alike=["tp"])
+
+
+class LastRankDiffers(Net):
+    def forward(self, tokens: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        loss = super().forward(tokens, target)
+        return loss * 2 if dist.get_world_size() > 1 and dist.get_rank() == 2 else loss
+
+
+def test_ranks_that_are_not_alike() -> None:
+    with pytest.raises(sp.CaptureError, match="ranks 0 and 2 are not alike"):
+        sp.capture_pair(LastRankDiffers, None, {"dp": 3}, (BATCH[0][:3], BATCH[1][:3]), alike=["dp"])
+    uneven = (torch.zeros(5, 5, dtype=torch.int64), torch.zeros(5, 5, 6))
+    with pytest.raises(sp.CaptureError, match=r"tokens has shape \[2, 5\] on one and \[1, 5\]"):
+        sp.capture_pair(Net, None, {"dp": 3}, uneven, alike=["dp"])
+
+
+def clip(model: nn.Module) -> None:
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+
+def test_clipping_in_both_programs() -> None:
+    arguments = {"after_backward": all_reduce_gradients, "before_step": clip}
+    capture = sp.capture_pair(Net, None, {"dp": 2}, BATCH, **arguments)
+    assert differing(capture) == set()
+    assert capture.check().proved
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        ("'NoneType' object has no attribute 'synchronize'", "moe_pad_expert_input_to_capacity"),
+        ("tp_size=2 was requested, but GPT2LMHeadModel has no tp_plan", "shardproof.torch.verify with a parallelize"),
+        ("shape '[2, 8, -1, 8]' is invalid for input of size 64", "key/value heads by tp"),
+        ("Operator x does not have a sharding strategy registered", "ring attention on plain operators"),
+        (
+            "aten.nll_loss_backward.default got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor",
+            "distributed_backward='in_step'",
+        ),
+        ("Torch not compiled with CUDA enabled", "plain PyTorch implementation"),
+        ("a and b must have same reduction dim, but got [6, 12] X [10, 8]", "divisible by the mesh axis"),
+    ],
+)
+def test_what_cannot_be_captured_has_a_way_around(message: str, advice: str) -> None:
+    from shardproof.torch._errors import explain
+
+    text = str(explain(RuntimeError(message), "Net"))
+    assert message in text
+    assert advice in text
+
+
+@pytest.mark.parametrize("build", ["meta", "cpu"])
+def test_data_parallel_wrapper(build: str) -> None:
+    def parallelize(model: nn.Module, mesh: Any) -> nn.Module:
+        return nn.parallel.DistributedDataParallel(model, process_group=mesh["dp"].get_group())
+
+    capture = sp.capture_pair(Net, parallelize, {"dp": 2}, BATCH, build=build)
+    assert differing(capture) == set()
+    assert any("DistributedDataParallel is taken by its meaning" in n for n in capture.notes)
+    assert capture.check().proved
+
+
+def test_fully_sharded_of_old_is_refused() -> None:
+    def parallelize(model: nn.Module, mesh: Any) -> nn.Module:
+        from torch.distributed.fsdp import FullyShardedDataParallel
+
+        return FullyShardedDataParallel(model, device_mesh=mesh["dp"])
+
+    with pytest.raises(sp.CaptureError, match="use fully_shard"):
+        sp.capture_ranks(Net, parallelize, {"dp": 2}, BATCH, ranks=[0], build="cpu")

@@ -152,7 +152,7 @@ class Composer:
         extra = sorted({v.fqn for t in tables for k, v in t.items() if k not in known})
         if extra:
             raise CaptureError(
-                f"the distributed model has {len(extra)} parameters or inputs that the one-device model lacks: {', '.join(extra[:5])}; are both built from one configuration?"
+                f"the distributed model has {len(extra)} parameters or inputs that the one-device model lacks: {', '.join(extra[:5])}; are both built from one configuration, and are the same weights tied in both?"
             )
         states_of = {v.fqn: v for v in self.sequential.inputs if v.kind == "parameter"}
         for value in self.sequential.inputs:

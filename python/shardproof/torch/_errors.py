@@ -21,9 +21,36 @@ _ADVICE: tuple[tuple[str, str], ...] = (
         "padding (moe_expert_capacity_factor with pad_expert_input_to_capacity, or ep_implementation='all_reduce'), or pass the number as a constant.",
     ),
     (
+        r"'NoneType' object has no attribute '(synchronize|wait|record)",
+        "A CUDA stream or event is used, and there is none here. In Megatron it is the dropless dispatch of experts: pad to a capacity "
+        "(moe_expert_capacity_factor with moe_pad_expert_input_to_capacity).",
+    ),
+    (
+        r"not compiled with CUDA|No CUDA GPUs|Found no NVIDIA driver|no kernel image|Triton|cuda runtime",
+        "Something needs a GPU here: choose the plain PyTorch implementation of it (attention, norms and fused kernels have one), and leave devices to the "
+        "example inputs instead of writing 'cuda'.",
+    ),
+    (
+        r"FSDP needs a non-CPU accelerator",
+        "FullyShardedDataParallel moves parameters on a GPU while it runs, so it is not captured: use fully_shard, which shards the same way.",
+    ),
+    (
+        r"data is not allocated yet",
+        "If this is replicate() of torch.distributed._composable: wrap the model in DistributedDataParallel, which is taken by its meaning, or use fully_shard.",
+    ),
+    (
+        r"has no tp_plan|no tp_plan",
+        "Transformers has no plan for this model: give one with distributed={'tp_plan': {...}}, or use shardproof.torch.verify with a parallelize function.",
+    ),
+    (
         r"symbolically trace a dynamo-optimized function",
         "A torch.compile-d function is called inside the traced program: capture the uncompiled model (shardproof sets torch._dynamo.config.error_on_nested_fx_trace = False "
         "for decorators; a compiled module must be unwrapped with module._orig_mod).",
+    ),
+    (
+        r"nll_loss_backward.*mixed torch\.Tensor and DTensor",
+        "loss_parallel() must be active during the backward pass, too: let the ranks' step call loss.backward() inside of it and return the loss, "
+        "with distributed_step=... and distributed_backward='in_step'.",
     ),
     (
         r"mixed torch\.Tensor and DTensor",
@@ -43,7 +70,17 @@ _ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (
         r"does not have a sharding strategy",
-        "DTensor has no rule for this operator: choose another implementation of it (for attention: the eager or math one).",
+        "DTensor has no rule for this operator: choose another implementation of it (for attention: the eager or math one). context_parallel of PyTorch knows the "
+        "CUDA kernels only: write ring attention on plain operators, or gather keys and values.",
+    ),
+    (
+        r"same reduction dim|size mismatch, got input",
+        "If a layer is cut unevenly: DTensor takes the local parts of a plain tensor for equal ones, so the size must be divisible by the mesh axis "
+        "(or keep DTensors between the layers with use_local_output=False).",
+    ),
+    (
+        r"shape '\[[^\]]*\]' is invalid for input of size",
+        "A size does not divide by the mesh axis: key/value heads by tp (Transformers does not replicate them), or the capacity of an expert is above the number of tokens.",
     ),
 )
 

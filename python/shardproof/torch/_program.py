@@ -65,6 +65,7 @@ class Options:
     build: str = "meta"  # or "cpu"
     form: str = "fx"
     input_names: Sequence[str] | None = None
+    before_step: Callable[..., None] | None = None
 
 
 def build_model(model: Any, how: str) -> torch.nn.Module:
@@ -107,6 +108,7 @@ def make(
         backward=options.backward,
         optimizer=options.optimizer,
         after_backward=options.after_backward,
+        before_step=options.before_step,
     ).trace()
     groups: dict[str, Any] = {}
     _graph.rename_groups(traced.gm, _renamer(mesh, rank or 0, groups))

@@ -128,9 +128,11 @@ class Tracer:
         backward: bool | str | None = None,
         optimizer: Optimizer | None = None,
         after_backward: Callable[[torch.nn.Module], None] | None = None,
+        before_step: Callable[[torch.nn.Module], None] | None = None,
     ) -> None:
         self.module, self.step, self.args = module, step, list(args)
         self.backward, self.optimizer, self.after_backward = backward, optimizer, after_backward
+        self.before_step = before_step
         self.fake = FakeTensorMode(allow_non_fake_inputs=True)
         self.namer = Namer()
         self.inputs: list[Input] = []
@@ -258,6 +260,8 @@ class Tracer:
             trained = loss is not None or self.backward == "in_step"
             if trained and self.after_backward is not None:
                 self.after_backward(self.module)
+            if trained and self.before_step is not None:
+                self.before_step(self.module)
             self._results(result, loss, results)
             gradients = [(n, values[n]) for n, p in self._parameters if p.requires_grad] if trained else []
             if self.optimizer is not None and trained:

@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 import torch
 
 from shardproof._report import Report
+from shardproof.torch import _ddp
 from shardproof.torch._bundle import Capture, Composer
+from shardproof.torch._classes import all_ranks, captured_ranks, rank_classes
 from shardproof.torch._errors import CaptureError, explain
 from shardproof.torch._placements import Mesh, parse
 from shardproof.torch._program import Options, Program, build_model, default_step, make
@@ -51,11 +53,13 @@ def capture_ranks(
     args: Sequence[Any],
     *,
     ranks: Sequence[int] | None = None,
+    alike: Sequence[str] = (),
     input_placements: Mapping[str, Any] | None = None,
     step: Callable[..., Any] | None = None,
     backward: bool | str | None = None,
     optimizer: Optimizer | None = None,
     after_backward: Callable[[torch.nn.Module], None] | None = None,
+    before_step: Callable[[torch.nn.Module], None] | None = None,
     build: str = "meta",
     form: str = "fx",
     processes: int | None = None,
@@ -63,12 +67,19 @@ def capture_ranks(
     """Captures every rank's program (or those of `ranks`), each in a forked child with a fake process group.
 
     `parallelize(module, device_mesh)` distributes the module and returns it (or changes it in place). The arguments are global; each rank
-    gets the part that `input_placements` says.
+    gets the part that `input_placements` says. Of ranks that differ only in their coordinates on the axes `alike`, the first and the last are
+    captured; they must be equal, and the ones between are assumed to be so, which is among the program's notes.
     """
     layout = Mesh.of(mesh)
-    options = Options(step, backward, optimizer, after_backward, build, form)
+    options = Options(step, backward, optimizer, after_backward, build, form, before_step=before_step)
     placements = _input_placements(model, args, options, layout, input_placements)
-    return run_forked(_rank_jobs(model, parallelize, layout, args, options, placements, ranks), processes)
+    if ranks is not None:
+        if alike:
+            raise CaptureError("give either ranks or alike")
+        return run_forked(_rank_jobs(model, parallelize, layout, args, options, placements, ranks), processes)
+    classes = rank_classes(layout, alike)
+    jobs = _rank_jobs(model, parallelize, layout, args, options, placements, captured_ranks(classes))
+    return all_ranks(run_forked(jobs, processes), classes, layout)
 
 
 def capture_pair(
@@ -88,14 +99,16 @@ def capture_pair(
     optimizer: Optimizer | None = None,
     distributed_optimizer: Optimizer | None = None,
     after_backward: Callable[[torch.nn.Module], None] | None = None,
+    before_step: Callable[[torch.nn.Module], None] | None = None,
     build: str = "meta",
     form: str = "fx",
     distributed_backward: bool | str | None = None,
+    alike: Sequence[str] = (),
     processes: int | None = None,
 ) -> Capture:
     """Captures the one-device program and every rank's, and relates them; see `verify` for the arguments."""
     layout = Mesh.of(mesh)
-    options = Options(step, backward, optimizer, None, build, form)
+    options = Options(step, backward, optimizer, None, build, form, before_step=before_step)
     dist_options = dataclasses.replace(
         options,
         step=distributed_step or step,
@@ -106,8 +119,12 @@ def capture_pair(
     cut = _input_placements(model, args, options, layout, input_placements)
     dist_options.input_names = options.input_names
     jobs = [("the one-device program", lambda: _one(model, None, args, options, None, Mesh(()), {}))]
-    jobs += _rank_jobs(distributed_model or model, parallelize, layout, args, dist_options, cut, None)
-    sequential, *ranks = run_forked(jobs, processes)
+    classes = rank_classes(layout, alike)
+    jobs += _rank_jobs(
+        distributed_model or model, parallelize, layout, args, dist_options, cut, captured_ranks(classes)
+    )
+    sequential, *captured = run_forked(jobs, processes)
+    ranks = all_ranks(captured, classes, layout)
     batch_axes = sorted(
         {a for p in cut.values() for s in parse(p, layout) if s.kind == "Shard" for a in s.axes if a in BATCH_AXES},
         key=layout.names.index,
@@ -155,7 +172,9 @@ def verify(
     expect            pattern of output names or labels -> placement
     facts             e.g. ["mask in [0, 2)"]; ranges of token ids and labels are found by themselves
     optimizer         optimizer(module) -> torch.optim.Optimizer: its step is captured, and updated parameters are checked
-    after_backward    after_backward(module), e.g. Megatron's finalisation of gradients
+    after_backward    after_backward(module) on the ranks only, e.g. Megatron's finalisation of gradients
+    before_step       before_step(module) in both programs, after that and before the optimizer, e.g. the clipping of gradients
+    alike             axes along which ranks are assumed to run the same program, e.g. ["dp"]: of each class the first and the last are captured
     build             "meta", or "cpu" for models that need values while they are built
     save              a folder to write the bundle to
     check             options of shardproof.check: time_limit, certificate, witness
@@ -181,10 +200,25 @@ def _one(
         try:
             module = build_model(model, options.build)
             if parallelize is not None:
-                module = _parallelized(parallelize, module, mesh)
+                with _ddp.by_meaning():
+                    module = _parallelized(parallelize, module, mesh)
+            module, average = _ddp.unwrapped(module)
         except Exception as error:
             raise explain(error, what) from error
-        return make(module, args, options, rank, mesh, placements)
+        if average is None:
+            return make(module, args, options, rank, mesh, placements)
+        own = options.after_backward
+
+        def after_backward(module: torch.nn.Module) -> None:
+            average(module)
+            if own is not None:
+                own(module)
+
+        program = make(
+            module, args, dataclasses.replace(options, after_backward=after_backward), rank, mesh, placements
+        )
+        program.notes.append(_ddp.NOTE)
+        return program
 
 
 def _parallelized(parallelize: Parallelize, module: torch.nn.Module, mesh: Mesh) -> torch.nn.Module:
