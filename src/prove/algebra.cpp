@@ -486,7 +486,7 @@ Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
     }
   }
   if (iotas) collect_iota(out, ctx);
-  if (candidates && out.size() > 1 && centre_squares(out, ctx)) return out;
+  if (candidates && !flat_ && out.size() > 1 && centre_squares(out, ctx)) return out;
   if (candidates && out.size() > 1) join(out, ctx);
   return out;
 }

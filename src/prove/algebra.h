@@ -136,6 +136,9 @@ class Algebra {
   Poly pull_divisors(const Poly& p, const std::vector<Factor>& divisors, const Ext& ctx);
   // The same, with names of one side read as what they name.
   bool equal_opened(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined = false);
+  // The same, with nested sums opened, too (L-65): much work where the two are not equal.
+  bool thorough = false;
+  bool equal_flat(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined = false);
 
   std::string str(const Poly& p) const;
   std::string str(const Factor& f) const;
@@ -190,6 +193,17 @@ class Algebra {
   bool sequential_form(const Poly& p) const;  // one product, and all sums in it have bodies that the sequential program has
   std::optional<Poly> exchange(const Term& body, const Ext& ext, int bound);  // L-50
   bool exchanging_ = false;
+  // --- nested sums opened (open.cpp)
+  bool flat_ = false;  // sums stay flat and names opened
+  size_t openings_ = 0;
+  uint64_t work_limit_ = 0;
+  int64_t clock_limit_ = 0;
+  std::vector<uint32_t> depths_;
+  uint32_t depth_of(Nid id);
+  bool is_sum(const Factor& f) const;
+  bool may_open(const Term& t, size_t at, const Ext& ctx) const;
+  uint32_t next_level(const Poly& p, uint32_t limit);
+  std::optional<Poly> open_level(const Poly& p, uint32_t level, const Ext& ctx);
   Factor widen(Factor red, const Ext& ctx);  // L-27: the box grows where brackets make the summand 0
   Poly reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound);
   Poly exp(const Poly& a, const Ext& ctx);

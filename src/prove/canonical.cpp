@@ -9,7 +9,9 @@
 // that pieces of one sum are told by their boxes (L-2).
 // Cost: linear in rows times variables.
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <tuple>
 
 #include "prove/algebra.h"
 #include "util/result.h"
@@ -360,6 +362,7 @@ class Canonicalizer {
       }
       for (size_t u = 0; u < vars_.size(); ++u) vars_[u].color = mix(next[u], static_cast<uint64_t>(vars_[u].extent));
     }
+    if (tied()) break_ties();
     perm_.resize(vars_.size());
     std::iota(perm_.begin(), perm_.end(), 0);
     std::stable_sort(perm_.begin(), perm_.end(), [&](int x, int y) {
@@ -367,6 +370,63 @@ class Canonicalizer {
       if (a.bound != b.bound) return !a.bound;
       return a.color < b.color;
     });
+  }
+
+  bool tied() const { return colors() < vars_.size(); }
+  size_t colors() const {
+    std::vector<uint64_t> c;
+    for (const NewVar& v : vars_) c.push_back(v.color);
+    std::sort(c.begin(), c.end());
+    return static_cast<size_t>(std::unique(c.begin(), c.end()) - c.begin());
+  }
+
+  // Variables that look alike in their own rows: what they meet in the other rows of their factors, and through these in others, tells them
+  // apart (colour refinement). Those that stay alike are alike: one of them is named, and the rest follows.
+  void break_ties() {
+    std::vector<std::vector<int64_t>> rows(rows_.size());
+    std::vector<int64_t> constants(rows_.size(), 0);
+    std::vector<size_t> factor(rows_.size()), term(rows_.size());
+    std::map<std::tuple<int, int, int>, size_t> factors;
+    std::map<std::pair<int, int>, size_t> terms;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      transform(i, rows[i], constants[i]);
+      factor[i] = factors.try_emplace({rows_[i].arg, rows_[i].term, rows_[i].factor}, factors.size()).first->second;
+      term[i] = terms.try_emplace({rows_[i].arg, rows_[i].term}, terms.size()).first->second;
+    }
+    auto refine = [&] {
+      std::vector<uint64_t> row_hash(rows.size()), factor_hash(factors.size(), 0), term_hash(terms.size(), 0), next(vars_.size(), 0);
+      for (size_t i = 0; i < rows.size(); ++i) {
+        uint64_t all = 0;
+        for (size_t u = 0; u < vars_.size(); ++u) {
+          if (rows[i][u] != 0) all += mix(vars_[u].color, static_cast<uint64_t>(rows[i][u]));
+        }
+        row_hash[i] = mix(mix(rows_[i].signature, static_cast<uint64_t>(constants[i])), all);
+        factor_hash[factor[i]] += row_hash[i];  // a signature tells its row
+      }
+      for (const auto& [at, f] : factors) term_hash[terms.at({std::get<0>(at), std::get<1>(at)})] += mix(1, factor_hash[f]);
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const uint64_t base = mix(mix(row_hash[i], factor_hash[factor[i]]), term_hash[term[i]]);
+        for (size_t u = 0; u < vars_.size(); ++u) {
+          if (rows[i][u] != 0) next[u] += mix(base, static_cast<uint64_t>(rows[i][u]) * 31 + 7);
+        }
+      }
+      for (size_t u = 0; u < vars_.size(); ++u) vars_[u].color = mix(vars_[u].color, next[u]);
+    };
+    for (size_t named = 0; named < vars_.size() && tied(); ++named) {
+      for (size_t before = 0, now = colors(); now > before && now < vars_.size(); now = colors()) {
+        before = now;
+        refine();
+      }
+      // The smallest colour that several have.
+      size_t first = vars_.size();
+      for (size_t u = 0; u < vars_.size(); ++u) {
+        size_t alike = 0;
+        for (const NewVar& v : vars_) alike += v.color == vars_[u].color;
+        if (alike > 1 && (first == vars_.size() || vars_[u].color < vars_[first].color)) first = u;
+      }
+      if (first == vars_.size()) return;
+      vars_[first].color = mix(vars_[first].color, 1);
+    }
   }
 
   Factor build() {

@@ -235,6 +235,7 @@ bool Views::equal(const Value& x, const Value& y, std::string* difference) {
   if (x.shape != y.shape) return false;
   for (const Refined& r : refine({&x, &y})) {
     if (a_.equal_opened(r.poly[0], r.poly[1], r.ext, true)) continue;
+    if (a_.thorough && a_.equal_flat(r.poly[0], r.poly[1], r.ext, true)) continue;
     if (difference) *difference = a_.str(r.poly[0]) + "   instead of   " + a_.str(r.poly[1]);
     return false;
   }

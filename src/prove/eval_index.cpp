@@ -254,7 +254,7 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
     std::vector<WholeArg> args{{&data, fd}, {&updates, fu}};
     for (size_t k = 0; k < count; ++k) {
       std::vector<int> fi;
-      for (size_t b = 0; b < n.b.size(); ++b) fi.push_back(inner++);
+      for (const int64_t b : n.b) fi.push_back(fu[b]);  // an index and its update are read at one place
       args.push_back({&values_[n.in[2 + k]], fi});
     }
     std::string name = fmt::format("scatter:{}:{}:{}:{}", n.set ? "set" : ir::name(n.fn), static_cast<int>(n.mode), fmt::join(n.a, ","),

@@ -36,7 +36,7 @@ void split_common(const Term& x, const Term& y, Term& common, std::vector<Factor
 Poly Algebra::settle(const Term& body, const Ext& ext, int bound) {
   Poly nested = reduce_term(body, ext, bound);
   auto seen = [&](const Poly& p) { return sequential_form(p); };
-  if (!structure_known || seen(nested)) return nested;
+  if (!structure_known || flat_ || seen(nested)) return nested;
   int inner = -1, count = 0;
   for (size_t i = 0; i < body.f.size(); ++i) {
     const Node& n = nodes_[body.f[i].node];
@@ -147,6 +147,10 @@ std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, c
 std::optional<Poly> Algebra::roll_sums(const Term& common, const Factor& x, const Factor& y, const Ext& ctx) {
   const int bound = nodes_[x.node].num_bound();
   if (bound != nodes_[y.node].num_bound() || bound > 3) return std::nullopt;
+  const std::vector<Factor>&mine = nodes_[x.node].args[0][0].f, &theirs = nodes_[y.node].args[0][0].f;
+  if (!std::is_permutation(mine.begin(), mine.end(), theirs.begin(), theirs.end(),
+                           [](const Factor& f, const Factor& g) { return f.node == g.node; }))
+    return std::nullopt;
   const auto [bx, ex] = open_red(x, ctx);
   const auto [by, ey] = open_red(y, ctx);
   if (bx.f.size() != by.f.size()) return std::nullopt;
@@ -383,8 +387,19 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
       Poly sum = settle(body, ext, static_cast<int>(ext.size() - ctx.size()));
       return mul(make_term(common, ctx), sum, ctx);
     }
+    // What the two bodies are made of tells most pairs apart, without opening them.
+    std::vector<Nid> in_a, in_b, only_a, only_b;
+    for (const Factor& f : a.args[0][0].f) in_a.push_back(f.node);
+    for (const Factor& f : b.args[0][0].f) in_b.push_back(f.node);
+    std::sort(in_a.begin(), in_a.end());
+    std::sort(in_b.begin(), in_b.end());
+    std::set_difference(in_a.begin(), in_a.end(), in_b.begin(), in_b.end(), std::back_inserter(only_a));
+    std::set_difference(in_b.begin(), in_b.end(), in_a.begin(), in_a.end(), std::back_inserter(only_b));
+    const auto brackets_more = [&](const std::vector<Nid>& more, const std::vector<Nid>& less) {
+      return less.empty() && !more.empty() && std::all_of(more.begin(), more.end(), [&](Nid n) { return nodes_[n].kind == Kind::Bracket; });
+    };
     // L-11: one body has a bracket more, which is 1 everywhere on the other's box: put it in there, too.
-    if (a.num_bound() == b.num_bound()) {
+    if (a.num_bound() == b.num_bound() && (brackets_more(only_a, only_b) || brackets_more(only_b, only_a))) {
       std::vector<int> order(a.num_bound());
       for (size_t k = 0; k < order.size(); ++k) order[k] = static_cast<int>(k);
       for (int turn = 0, next = 0; turn < 2; turn = next) {
@@ -484,7 +499,9 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
         if (auto joined = try_join(whole, other, ctx)) return joined;
       }
     }
-    if (auto p = join_bodies(common, rx[0], ry[0], ctx)) return p;
+    if (only_a.size() <= 1 && only_b.size() <= 1) {
+      if (auto p = join_bodies(common, rx[0], ry[0], ctx)) return p;
+    }
     if (a.kernel != b.kernel || a.box != b.box) {
       if (auto p = roll_sums(common, rx[0], ry[0], ctx)) return p;
       if (auto p = extend_red(common, rx[0], ry, ctx)) return p;

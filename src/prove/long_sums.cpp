@@ -106,7 +106,7 @@ uint64_t Algebra::pair_key(const Term& x, const Term& y) const {
 }
 
 std::optional<Poly> Algebra::group_names(const Poly& p, const Ext& ctx) {
-  if (p.size() < 3 || p.size() > 12) return std::nullopt;
+  if (flat_ || p.size() < 3 || p.size() > 12) return std::nullopt;
   for (size_t i = 0; i < p.size(); ++i) {
     for (size_t j = i + 1; j < p.size(); ++j) {
       if (p[i].coef.is_zero() || p[j].coef.is_zero()) continue;

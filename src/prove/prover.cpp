@@ -50,6 +50,7 @@ struct Prover::Impl {
 Prover::Prover(const link::Problem& problem, Limits limits) : impl_(std::make_unique<Impl>(problem, limits)) {}
 Prover::~Prover() = default;
 void Prover::allow(double seconds) { impl_->allow(seconds); }
+void Prover::try_hard() { impl_->eval.algebra.thorough = true; }
 Evaluator& Prover::evaluator() { return impl_->eval; }
 size_t Prover::linked() const { return impl_->linked; }
 
@@ -150,6 +151,10 @@ std::string Prover::dump(uint32_t first, uint32_t last) const {
       for (int64_t d : n.box) out += fmt::format(" {}", d);
     }
     if (n.kind == Kind::Bracket) out += fmt::format(" [{},{})", n.lo, n.hi);
+    for (const Ext& e : n.inner) {
+      out += " inner";
+      for (int64_t d : e) out += fmt::format(" {}", d);
+    }
     for (const Poly& p : n.args) out += " | " + a.str(p);
     out += fmt::format("  {}{}{}{}\n",
                        n.known.finite   ? "F"

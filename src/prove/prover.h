@@ -32,6 +32,10 @@ class Prover {
   // From now on: so many seconds for all further calls (0: no limit). What was computed stays.
   void allow(double seconds);
 
+  // From now on: goals whose normal forms differ are compared with nested sums opened (L-65). Much work for what is wrong: for what no
+  // evaluation refutes.
+  void try_hard();
+
   // The normal form of a node, for tests and debugging.
   std::string describe(ir::NodeId x);
   std::string dump(uint32_t first, uint32_t last) const;

@@ -60,6 +60,7 @@ std::optional<Poly> Algebra::count_below(const Poly& e, int64_t lo, int64_t hi, 
 }
 
 Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner) {
+  if (flat_) inner = Inner::Flat;
   const size_t free = ctx.size() - bound, width = ctx.size() + 1;
   const Ext outer(ctx.begin(), ctx.begin() + static_cast<std::ptrdiff_t>(free));
   for (int k = 0; k < bound; ++k) {
@@ -421,7 +422,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
     body.coef = 1;
     n.args.push_back({body});
     Term red{c, {widen(intern(std::move(n), outer), outer)}};
-    if (structure_known && !exchanging_ && nodes_[red.f[0].node].kernel >= sequential_kernels) {
+    if (structure_known && !exchanging_ && !flat_ && nodes_[red.f[0].node].kernel >= sequential_kernels) {
       if (const auto turned = exchange(body, ext, count)) {
         result = mul(result, scale(*turned, c), outer);
         continue;

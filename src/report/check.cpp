@@ -144,8 +144,8 @@ class Check {
     return std::nullopt;
   }
 
-  // A limited time is spent in three parts: a first pass of the prover, in which no output may starve the others; the falsifier; and a
-  // second pass for what was cut short and not refuted.
+  // Three parts: a first pass of the prover, in which no output may starve the others where time is limited; the falsifier; and a second
+  // pass for what was not refuted: what was cut short, and what the quick ways did not prove.
   void prove() {
     Clock::time_point start = Clock::now();
     say("proving");
@@ -183,23 +183,32 @@ class Check {
 
   void prove_again() {
     std::vector<size_t> open;
-    for (size_t k = 0; k < out_.outputs.size(); ++k)
-      if (out_.outputs[k].status == Status::Unknown && out_.outputs[k].reason == "budget") open.push_back(k);
-    if (open.empty() || options_.time_limit <= 0) return;
+    for (size_t k = 0; k < out_.outputs.size(); ++k) {
+      const OutputReport& r = out_.outputs[k];
+      if (r.status == Status::Unknown && !settled_.count(k) && (r.reason == "budget" || r.reason == "missing-lemma")) open.push_back(k);
+    }
+    if (open.empty()) return;
+    say(fmt::format("proving {} outputs again", open.size()));
     Clock::time_point start = Clock::now();
     double before = out_.stats.prove;
+    prover_->try_hard();
     // Those that were never tried come first.
     std::stable_sort(open.begin(), open.end(), [&](size_t x, size_t y) {
       auto tried = [&](size_t k) { return !out_.outputs[k].detail.starts_with("the time limit left no time"); };
       return tried(x) < tried(y);
     });
     for (size_t i = 0; i < open.size(); ++i) {
-      double rest = left() - 0.05 * options_.time_limit;
-      if (rest <= 0) break;
-      prover_->allow(rest / static_cast<double>(open.size() - i));
-      out_.outputs[open[i]].reason.clear();
-      out_.outputs[open[i]].detail.clear();
+      OutputReport& r = out_.outputs[open[i]];
+      if (options_.time_limit > 0) {
+        double rest = left() - 0.05 * options_.time_limit;
+        if (rest <= 0) break;
+        prover_->allow(rest / static_cast<double>(open.size() - i));
+      }
+      const std::string detail = std::exchange(r.detail, {}), reason = std::exchange(r.reason, {});
       prove_output(open[i]);
+      if (r.status == Status::Proved || reason == "budget") continue;
+      r.reason = reason;
+      r.detail = detail;  // the first difference is the shorter one, and says what the evaluation said
     }
     count_proofs();
     out_.stats.prove = before + seconds_since(start);
