@@ -244,7 +244,7 @@ std::optional<Verifier::Whole> Verifier::whole_of(NodeId v) {
     w.args = {data, updates};
     for (size_t k = 2; k < n.in.size(); ++k) {
       w.args.push_back({n.in[k], g[n.in[k]].shape, {}});
-      for (size_t d = 0; d < g[n.in[k]].shape.size(); ++d) w.args.back().role.push_back(inner());
+      for (const int64_t b : n.b) w.args.back().role.push_back(updates.role[static_cast<size_t>(b)]);  // read where its update is
     }
     return w;
   }

@@ -242,6 +242,7 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
       if (n.a[d] >= 0) {
         fd[d] = static_cast<int>(parallel.size());
         fu[n.a[d]] = fd[d];
+        if (updates.shape[n.a[d]] != data.shape[d]) throw Overflow("scatter of narrow windows");
         parallel.push_back(data.shape[d]);
       } else {
         fd[d] = inner++;

@@ -21,7 +21,7 @@ constexpr int kLevels = 40;         // of one comparison
 constexpr int64_t kCopies = 3;      // the highest power that is read as a product
 constexpr size_t kOpenings = 6000;  // of one problem
 constexpr uint64_t kWork = 60'000;  // rules that these may cost
-constexpr double kSeconds = 4;      // of the processor
+constexpr double kSeconds = 2.5;    // of the processor
 
 }  // namespace
 

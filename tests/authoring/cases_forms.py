@@ -391,3 +391,113 @@ variant(
     dist=lambda rank, x, label: all_reduce(bias_gradient(x, label, 1)),
     why="The rows are added instead of averaged.",
 )
+
+
+# --- nested sums that the ranks group in another way (L-65)
+def absorbed_output(q, c, up, down):
+    """Attention with the up-projection of keys and values multiplied into the query and the context, as MLA decodes."""
+    heads = q.unflatten(1, (-1, 3))  # [tokens, heads of this rank, 3]
+    own = up.unflatten(0, (-1, 3))  # [heads of this rank, 3, latent]
+    weights = torch.softmax(torch.einsum("thl,sl->hts", torch.einsum("thd,hdl->thl", heads, own), c), -1)
+    context = torch.einsum("hts,sl->thl", weights, c)
+    return torch.einsum("thl,hdl->thd", context, own).flatten(1) @ down
+
+
+def plain_attention(q, c, up, down):
+    heads = q.unflatten(1, (-1, 3))
+    keys = (c @ up.t()).unflatten(1, (-1, 3))
+    weights = torch.softmax(torch.einsum("thd,shd->hts", heads, keys), -1)
+    return torch.einsum("hts,shd->thd", weights, keys).flatten(1) @ down
+
+
+mla = case(
+    "absorbed_projection",
+    seq=lambda q, c, up, down: plain_attention(q, c, up, down).sum(0),
+    dist=lambda rank, q, c, up, down: all_reduce(absorbed_output(q, c, up, down).sum(0)),
+    inputs={
+        "q": Tensor((4, 12), "Shard(1)@tp"),
+        "c": Tensor((4, 5), "Replicate"),
+        "up": Tensor((12, 5), "Shard(0)@tp"),
+        "down": Tensor((12, 6), "Shard(0)@tp"),
+    },
+    outputs=OUT,
+    mesh={"tp": 2},
+    verdict="PROVED",
+    why="The keys' projection is multiplied into the query and out of the context: the same sums in another order.",
+)
+variant(
+    mla,
+    "not_reduced",
+    dist=lambda rank, q, c, up, down: absorbed_output(q, c, up, down).sum(0),
+    why="Each rank has its own heads.",
+)
+
+
+# The gradient of a product of normalised rows: the ranks sum over their rows first, the one-device program over the features.
+def scale_gradient(x, y, t):
+    """d/dt of the sum of squares of exp(t) u(x) u(y)^T, u: rows of norm 1."""
+    u, v = (z * torch.rsqrt(z.square().sum(1, keepdim=True) + 1) + 0.5 * z for z in (x, y))
+    s = torch.tanh(torch.exp(t) * (u @ v.t()))
+    return u, v, s
+
+
+def by_columns(x, y, scale):
+    u, v, s = scale_gradient(x, y, scale)
+    return ((s.t() @ u) * v).sum() * torch.exp(scale)
+
+
+def by_rows(rank, x, y, scale, half=1.0):
+    u, v, s = scale_gradient(x, all_gather(y, 2), scale)
+    return all_reduce((u * (s @ v)).sum() * torch.exp(scale) * half)
+
+
+rows = case(
+    "similarity_scale_gradient",
+    seq=by_columns,
+    dist=by_rows,
+    inputs={
+        "x": Tensor((4, 3), "Shard(0)@dp"),
+        "y": Tensor((4, 3), "Shard(0)@dp"),
+        "scale": Tensor((), "Replicate"),
+    },
+    outputs=OUT,
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="sum over j of v_j sum over i of s_ij u_i is sum over i of u_i sum over j of s_ij v_j.",
+)
+variant(
+    rows,
+    "averaged",
+    dist=lambda rank, x, y, scale: by_rows(rank, x, y, scale, half=0.5),
+    why="The ranks' parts are averaged.",
+)
+
+
+# --- weights written to the places of the largest logits, rows on ranks
+def spread_weights(logits):
+    w, at = logits.softmax(-1).topk(2, -1)
+    return torch.zeros_like(logits).scatter(-1, at, w / w.sum(-1, keepdim=True)).cumsum(0)
+
+
+def spread_rows(rank, logits, back=0):
+    w, at = logits.softmax(-1).topk(2, -1)
+    own = torch.zeros_like(logits).scatter(-1, (at + back).clamp(max=4), w / w.sum(-1, keepdim=True))
+    return all_gather(own, 2).cumsum(0)
+
+
+placed = case(
+    "scatter_along_by_rows",
+    seq=spread_weights,
+    dist=spread_rows,
+    inputs={"logits": Tensor((6, 5), "Shard(0)@ep")},
+    outputs=OUT,
+    mesh={"ep": 2},
+    verdict="PROVED",
+    why="Along one dimension every other one is read at one place by data, index and update.",
+)
+variant(
+    placed,
+    "next_expert",
+    dist=lambda rank, logits: spread_rows(rank, logits, back=1),
+    why="The weights go to the expert behind the chosen one.",
+)
