@@ -234,6 +234,23 @@ class Diagnoser {
     return double_count(d, a) || zeros(d, a, 1) || moved(d, a);
   }
 
+  // What the ranks' values along `axes` add up to, in multiples of the sequential one, where the output is expected to be partial there;
+  // else 0.
+  double expected_sum(unsigned axes) const {
+    if (output_.expect.kind != manifest::Placement::Kind::Steps || output_.expect.steps.empty()) return 0;
+    unsigned covered = 0;
+    double sum = 1;
+    for (const manifest::Step& s : output_.expect.steps) {
+      const bool adds = s.op == manifest::ReduceOp::Sum || s.op == manifest::ReduceOp::Avg;
+      if (s.kind != manifest::Step::Kind::Partial || !adds) return 0;
+      for (int a : s.axes) {
+        covered |= 1U << a;
+        if (s.op == manifest::ReduceOp::Avg) sum *= static_cast<double>(p_.mesh.axes[static_cast<size_t>(a)].size);
+      }
+    }
+    return covered == axes ? sum : 0;
+  }
+
   // Sums over ranks along some axes give the sequential value (or a multiple of it).
   bool partial_sums(Diagnosis& d, const Aligned& a) {
     for (unsigned axes : axis_sets()) {
@@ -252,6 +269,14 @@ class Diagnoser {
         c = f;
       }
       if (!fine || all_equal) continue;
+      // Asked for as a partial value, and partial it is: then only its size is wrong.
+      if (const double asked = is_target_ ? expected_sum(axes) : 0; asked != 0 && std::fabs(*c - asked) > 1e-6 * asked) {
+        d.code = "SP101";
+        d.kind = "wrong-scale";
+        d.explanation = fmt::format("{} adds up over {} to {} times what is expected of it", name_, words(axes), rational(*c / asked));
+        d.repair = fmt::format("multiply {} by {}", name_, rational(asked / *c));
+        return true;
+      }
       d.code = "SP103";
       d.kind = missing_kind();
       const double n = static_cast<double>(size_of(axes));

@@ -448,3 +448,29 @@ def test_fully_sharded_of_old_is_refused() -> None:
 
     with pytest.raises(sp.CaptureError, match="use fully_shard"):
         sp.capture_ranks(Net, parallelize, {"dp": 2}, BATCH, ranks=[0], build="cpu")
+
+
+def test_optimizers_that_cannot_be_captured() -> None:
+    with pytest.raises(sp.CaptureError, match="Adafactor keeps a state 'row_var' of another shape"):
+        sp.capture(Net, BATCH, optimizer=lambda m: torch.optim.Adafactor(m.parameters()))
+    with pytest.raises(sp.CaptureError, match="LBFGS calls the model itself"):
+        sp.capture(Net, BATCH, optimizer=lambda m: torch.optim.LBFGS(m.parameters()))
+
+
+def test_fused_kernels_are_taken_as_plain_ones() -> None:
+    program = sp.capture(Net, BATCH, optimizer=lambda m: torch.optim.AdamW(m.parameters(), fused=True))
+    assert "_fused_adamw" not in program.graph
+    assert any("fused kernel" in n for n in program.notes)
+
+
+def test_microbatches_that_are_not_divided(binary: pathlib.Path) -> None:
+    """The loss is partial, as it should be, and too large: no reduction is missing."""
+
+    def step(model: nn.Module, tokens: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return sum(model(t, y) for t, y in zip(tokens.chunk(2), target.chunk(2), strict=True))  # type: ignore[return-value]
+
+    report = sp.verify(Net, None, {"dp": 2}, BATCH, distributed_step=step, after_backward=all_reduce_gradients)
+    assert report.output("loss").status == "REFUTED"
+    blamed = report.blame[0] if isinstance(report.blame, list) else report.blame
+    assert "wrong-scale" in str(blamed)
+    assert "adds up over dp to 2 times what is expected" in str(blamed)

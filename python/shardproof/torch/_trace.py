@@ -179,15 +179,31 @@ class Tracer:
             ({k: v for k, v in g.items() if k != "params"}, [index[id(p)] for p in g["params"]])
             for g in optimizer.param_groups
         ]
+        for options, _ in self._groups:
+            if options.get("fused"):
+                options["fused"] = None
+                self.notes.append("the optimizer's fused kernel is taken to compute what its plain form does")
         self._optimizer_class = type(optimizer)
         self._fixed_states = [{} for _ in self._parameters]
         for options, members in self._groups:
             probe = torch.nn.Parameter(torch.zeros(2, 3))
             trial = type(optimizer)([{"params": [probe], **options}])
-            for _ in range(2):
-                probe.grad = torch.ones(2, 3)
-                trial.step()
+            try:
+                for _ in range(2):
+                    probe.grad = torch.ones(2, 3)
+                    trial.step()
+            except TypeError as error:
+                if "closure" not in str(error):
+                    raise
+                raise CaptureError(
+                    f"{type(optimizer).__name__} calls the model itself (a closure), so its step is not captured: check the gradients, without optimizer="
+                ) from error
             for key, value in trial.state[probe].items():
+                if isinstance(value, torch.Tensor) and value.shape != probe.shape and value.numel() != 1:
+                    raise CaptureError(
+                        f"{type(optimizer).__name__} keeps a state {key!r} of another shape than its parameter's, which has no placement of its own: check the "
+                        "gradients, without optimizer="
+                    )
                 if isinstance(value, torch.Tensor) and value.shape == probe.shape:
                     for i in members:
                         fqn, parameter = self._parameters[i]
