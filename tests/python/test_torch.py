@@ -474,3 +474,15 @@ def test_microbatches_that_are_not_divided(binary: pathlib.Path) -> None:
     blamed = report.blame[0] if isinstance(report.blame, list) else report.blame
     assert "wrong-scale" in str(blamed)
     assert "adds up over dp to 2 times what is expected" in str(blamed)
+
+
+def test_hybrid_sharding_is_proved() -> None:
+    """FSDP scatters the packed gradients of a block over one axis and sums what it has over the other."""
+    from torch.distributed.fsdp import fully_shard
+
+    def parallelize(model: nn.Module, mesh: Any) -> nn.Module:
+        return torch.compile(fully_shard(model, mesh=mesh["dp_replicate", "dp_shard"]))  # type: ignore[return-value]
+
+    capture = sp.capture_pair(Net, parallelize, {"dp_replicate": 2, "dp_shard": 2}, BATCH)
+    assert differing(capture) == set()
+    assert capture.check().proved

@@ -275,6 +275,9 @@ class Rewriter(torch.fx.Interpreter):
         super().__init__(module)
         self._node: torch.fx.Node | None = None
         self._packed: dict[torch.fx.Node, list[torch.Tensor]] = {}  # buffer -> the columns that fill it
+        self._pieces: dict[
+            torch.fx.Node, list[int]
+        ] = {}  # scattered buffer -> how many elements each gradient has there
 
     def run_node(self, n: torch.fx.Node) -> Any:
         self._node = n
@@ -298,8 +301,25 @@ class Rewriter(torch.fx.Interpreter):
         columns = None if buffer is None else self._packed.get(buffer)
         if columns is None or sum(c[0].numel() for c in columns) != out.numel():
             return None
-        _copy(out, torch.cat([_scatter(c if factor == 1 else c * factor, pg, op).reshape(-1) for c in columns]))
+        parts = [_scatter(c if factor == 1 else c * factor, pg, op).reshape(-1) for c in columns]
+        _copy(out, torch.cat(parts))
+        if (scattered := _viewed(self._node.args[0])) is not None:
+            self._pieces[scattered] = [p.numel() for p in parts]
         return out, None
+
+    def _reduced_by_pieces(self, tensors: Sequence[torch.Tensor], pg: Any, op: Any) -> Any:
+        """HSDP then reduces the scattered buffer over the replicas: gradient by gradient again; None if it is no such buffer."""
+        assert self._node is not None
+        nodes = self._node.args[0]
+        if len(tensors) != 1 or not isinstance(nodes, (list, tuple)):
+            return None
+        sizes = self._pieces.get(_viewed(nodes[0]))  # type: ignore[arg-type]
+        (x,) = tensors
+        if sizes is None or sum(sizes) != x.numel():
+            return None
+        pieces = torch.split(x.reshape(-1), sizes)
+        _copy(x, torch.cat([_done(_F.all_reduce(p, _reduce_op(op), _name(pg))) for p in pieces]))
+        return list(tensors), None
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if isinstance(target, torch._ops.OpOverload) and target.namespace == "c10d":
@@ -309,6 +329,8 @@ class Rewriter(torch.fx.Interpreter):
                     f"the collective dist.{name.strip('_')} is not supported; use its functional form from torch.distributed._functional_collectives"
                 )
             if name == "_reduce_scatter_base_" and (done := self._unpacked(args[0], args[2], args[3])) is not None:
+                return done
+            if name == "allreduce_" and (done := self._reduced_by_pieces(args[0], args[1], args[2])) is not None:
                 return done
             return _REWRITES[name](*args, **kwargs)
         if target is torch.ops.aten.as_strided.default and (plain := _as_view(*args, **kwargs)) is not None:

@@ -202,7 +202,7 @@ def _one(
             if parallelize is not None:
                 with _ddp.by_meaning():
                     module = _parallelized(parallelize, module, mesh)
-            module, average = _ddp.unwrapped(module)
+            module, average = _ddp.unwrapped(_uncompiled(module))
         except Exception as error:
             raise explain(error, what) from error
         if average is None:
@@ -219,6 +219,12 @@ def _one(
         )
         program.notes.append(_ddp.NOTE)
         return program
+
+
+def _uncompiled(module: torch.nn.Module) -> torch.nn.Module:
+    """torch.compile(module) computes what the module does, under other names."""
+    inner = getattr(module, "_orig_mod", None)
+    return inner if isinstance(inner, torch.nn.Module) else module
 
 
 def _parallelized(parallelize: Parallelize, module: torch.nn.Module, mesh: Mesh) -> torch.nn.Module:
