@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -81,6 +82,12 @@ def build_model(model: Any, how: str) -> torch.nn.Module:
     return made
 
 
+def plain_fqn(name: str) -> str:
+    """A parameter's name as the user's model has it: without what torch.compile, checkpoint_wrapper and one parametrization put in."""
+    name = re.sub(r"\b(_orig_mod|_checkpoint_wrapped_module)\.", "", name)
+    return re.sub(r"\bparametrizations\.(\w+)\.original\b(?!\d)", r"\1", name)
+
+
 def default_step(module: torch.nn.Module, *args: Any) -> Any:
     return module(*args)
 
@@ -116,8 +123,11 @@ def make(
     def words(spec: Any) -> str | None:
         return None if spec is None else from_dtensor(spec, mesh, rank or 0)
 
-    inputs = [Value(i.name, i.kind, i.fqn, i.shape, words(i.spec), i.attributes) for i in traced.inputs]
-    outputs = [Value(o.name, o.role, o.fqn, (), words(o.spec), {}, o.of, o.label, o.absent) for o in traced.outputs]
+    inputs = [Value(i.name, i.kind, plain_fqn(i.fqn), i.shape, words(i.spec), i.attributes) for i in traced.inputs]
+    outputs = [
+        Value(o.name, o.role, plain_fqn(o.fqn), (), words(o.spec), {}, o.of, plain_fqn(o.label), o.absent)
+        for o in traced.outputs
+    ]
     graph = (
         _text.write(traced.gm) if options.form == "fx" else _export_json.write(traced.gm, traced.inputs, traced.outputs)
     )
