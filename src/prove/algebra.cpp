@@ -252,7 +252,7 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
     if (!nodes_[t.f[i].node].padded) continue;
     if (auto sum = settle_padded(t.f[i], ctx)) {
       t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(i));
-      return mul(make_term(std::move(t), ctx), *sum, ctx);
+      return times_value(make_term(std::move(t), ctx), *sum, ctx);
     }
   }
   if (!combine_factors(t, ctx)) t.coef = 0;

@@ -88,6 +88,10 @@ class Algebra {
   Poly scale(Poly a, const Rat& c);
   Poly mul(const Poly& a, const Poly& b, const Ext& ctx);
   Poly product(const Poly& a, const Poly& b, const Ext& ctx);  // as a program writes it: a mask of 0 hides nothing
+  // The product of what factors have become, and a rest. Factors that were no brackets hide nothing of one another (see times_value).
+  Poly product_of(Poly rest, const std::vector<Factor>& from, const std::vector<Poly>& to, const Ext& ctx);
+  // rest times a value that was one factor: brackets that it shows only now hide nothing of rest.
+  Poly times_value(const Poly& rest, const Poly& value, const Ext& ctx);
   Poly pow(const Poly& a, const Rat& e, const Ext& ctx);
   Poly apply(ir::Fn fn, const std::vector<Poly>& args, ir::DType from, ir::DType to, const Ext& ctx);
   Poly bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx);  // [lo <= e < hi]
@@ -218,6 +222,9 @@ class Algebra {
   bool fixed_extreme(const Node& n, int depth) const;
   bool writes_inside(const Node& n) const;
   bool holds_somewhere(const Factor& bracket, const Ext& ctx, size_t free);
+  bool may_hide(const Term& flat, const Ext& wide, size_t free);
+  bool masked(const Poly& p) const;  // every term has a bracket
+  bool finite_without(const Term& t, size_t factor, const Ext& ctx) const;
   bool counts_some(const Node& n) const;
   bool finite_where(const Node& select, size_t branch) const;
 

@@ -376,6 +376,7 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
     bool rewritten = false;
     Poly again = rewrite_under(f, guards, ctx, rewritten, 0);
     if (!rewritten || again.size() != 1) continue;
+    if (masked(again) && !finite_without(t, i, ctx)) continue;  // its brackets hide nothing of the rest
     Term u{t.coef * again[0].coef, {}};
     for (size_t k = 0; k < t.f.size(); ++k) {
       if (k != i) u.f.push_back(t.f[k]);
@@ -404,9 +405,9 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
     for (size_t a = 0; a < n.args.size(); ++a) {
       Poly out;
       for (const Term& u : arg_at(n, f, a, ctx)) {
-        Poly product = constant(u.coef);
-        for (const Factor& g : u.f) product = mul(product, rewrite_under(g, guards, ctx, any, depth + 1), ctx);
-        out = add(std::move(out), product, ctx);
+        std::vector<Poly> factors;
+        for (const Factor& g : u.f) factors.push_back(rewrite_under(g, guards, ctx, any, depth + 1));
+        out = add(std::move(out), product_of(constant(u.coef), u.f, factors, ctx), ctx);
       }
       args.push_back(std::move(out));
     }
@@ -652,9 +653,9 @@ Poly Algebra::reindex(const Poly& data, const Ext& ctx_u, const Poly& e, const E
         fixed.f.push_back(std::move(g));
       }
     }
-    Poly product = make_term(std::move(fixed), ctx);
-    for (const Factor& f : moving) product = mul(product, take_factor(f, ctx_u, e, ctx), ctx);
-    out = add(std::move(out), product, ctx);
+    std::vector<Poly> factors;
+    for (const Factor& f : moving) factors.push_back(take_factor(f, ctx_u, e, ctx));
+    out = add(std::move(out), product_of(make_term(std::move(fixed), ctx), moving, factors, ctx), ctx);
   }
   return out;
 }

@@ -21,6 +21,22 @@ bool Algebra::sequential_form(const Poly& p) const {
   return any;
 }
 
+// Brackets before a product hide where it is undefined. May those that depend on the variables from number `free` on all be 0 there, where
+// the sum over these variables, as a factor, hides nothing?
+bool Algebra::may_hide(const Term& flat, const Ext& wide, size_t free) {
+  const auto is_mask = [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket && depends(f, wide.size() + 1, free); };
+  const auto masks = std::count_if(flat.f.begin(), flat.f.end(), is_mask);
+  bool hides = masks > 1;
+  for (const Factor& f : flat.f) hides |= masks == 1 && is_mask(f) && !holds_somewhere(f, wide, free);
+  return hides;
+}
+
+bool Algebra::finite_without(const Term& t, size_t factor, const Ext& ctx) const {
+  bool finite = true;
+  for (size_t i = 0; i < t.f.size(); ++i) finite &= i == factor || known(Term{1, {t.f[i]}}, ctx).finite;
+  return finite;
+}
+
 std::optional<Poly> Algebra::exchange(const Term& body, const Ext& ext, int bound) {
   const size_t free = ext.size() - static_cast<size_t>(bound);
   for (size_t at = 0; at < body.f.size(); ++at) {
@@ -37,13 +53,7 @@ std::optional<Poly> Algebra::exchange(const Term& body, const Ext& ext, int boun
     // inf (2 - 1) is inf, 2 inf - inf is undefined.
     if (!std::all_of(flat.f.begin(), flat.f.end(), [&](const Factor& f) { return known(f, wide).never_inf(); })) continue;
     // Nor may what is undefined come under brackets of the inner sum that select nothing.
-    const auto is_mask = [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket && depends(f, wide.size() + 1, ext.size()); };
-    const auto masks = std::count_if(flat.f.begin(), flat.f.end(), is_mask);
-    bool hides = masks > 1;
-    for (const Factor& f : flat.f) hides |= masks == 1 && is_mask(f) && !holds_somewhere(f, wide, ext.size());
-    bool defined = true;
-    for (size_t i = 0; i < body.f.size(); ++i) defined &= i == at || known(body.f[i], ext).finite;
-    if (hides && !defined) continue;
+    if (may_hide(flat, wide, ext.size()) && !finite_without(body, at, ext)) continue;
     // This sum's variables to the end: they are summed first.
     Sub s;
     Ext turned;

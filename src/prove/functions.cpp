@@ -209,6 +209,42 @@ Poly Algebra::product(const Poly& a, const Poly& b, const Ext& ctx) {
   return guards.empty() ? p : add(std::move(p), guards, ctx);
 }
 
+bool Algebra::masked(const Poly& p) const {
+  return !p.empty() && std::all_of(p.begin(), p.end(), [&](const Term& t) {
+    return std::any_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; });
+  });
+}
+
+Poly Algebra::times_value(const Poly& rest, const Poly& value, const Ext& ctx) {
+  Poly p = mul(rest, value, ctx);
+  if (!masked(value)) return p;
+  const Known k = known(rest, ctx);
+  if (k.finite) return p;
+  if (!k.no_inf) throw Overflow("a mask before values that may be infinite");
+  return add(std::move(p), mul({}, rest, ctx), ctx);
+}
+
+Poly Algebra::product_of(Poly rest, const std::vector<Factor>& from, const std::vector<Poly>& to, const Ext& ctx) {
+  std::vector<const Poly*> values;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (nodes_[from[i].node].kind != Kind::Bracket && masked(to[i])) {
+      values.push_back(&to[i]);
+    } else {
+      rest = mul(rest, to[i], ctx);
+    }
+  }
+  Poly guards;
+  for (const Poly* v : values) {
+    const Known k = known(*v, ctx);
+    if (values.size() < 2 || k.finite) continue;
+    if (!k.no_inf) throw Overflow("a mask before values that may be infinite");
+    guards = add(std::move(guards), mul(rest, mul({}, *v, ctx), ctx), ctx);
+  }
+  Poly out = rest;
+  for (const Poly* v : values) out = times_value(out, *v, ctx);
+  return guards.empty() ? out : add(std::move(out), guards, ctx);
+}
+
 Poly Algebra::apply(Fn fn, const std::vector<Poly>& args, DType from, DType to, const Ext& ctx) {
   // Guards stay beside the function of the rest, where an undefined argument makes it undefined.
   switch (fn) {

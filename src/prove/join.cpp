@@ -58,6 +58,7 @@ Poly Algebra::settle(const Term& body, const Ext& ext, int bound) {
   for (size_t i = 0; i < body.f.size(); ++i) {
     if (static_cast<int>(i) != inner) opened.f.push_back(widened(body.f[i], ext.size() + 1, wider.size() - ext.size()));
   }
+  if (may_hide(opened, wider, ext.size()) && !finite_without(body, static_cast<size_t>(inner), ext)) return nested;
   std::sort(opened.f.begin(), opened.f.end(), before);
   Poly flat = reduce_term(opened, wider, bound + static_cast<int>(wider.size() - ext.size()), Inner::Flat);
   return seen(flat) ? flat : nested;
@@ -136,7 +137,7 @@ std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, c
         }
       }
       ++applications;
-      return mul(make_term(common, ctx), reduce_term(wide, longer, bound), ctx);
+      return times_value(make_term(common, ctx), reduce_term(wide, longer, bound), ctx);
     }
   }
   return std::nullopt;
@@ -206,7 +207,7 @@ std::optional<Poly> Algebra::roll_sums(const Term& common, const Factor& x, cons
     ++applications;
     Poly sum = settle(body, ext, bound + 1);
     if (sum.size() != 1) return std::nullopt;
-    return mul(make_term(common, ctx), sum, ctx);
+    return times_value(make_term(common, ctx), sum, ctx);
   } while (std::next_permutation(perm.begin(), perm.end()));
   return std::nullopt;
 }
@@ -250,7 +251,7 @@ std::optional<Poly> Algebra::join_bodies(const Term& common, const Factor& x, co
     const std::optional<Poly> joined = masks ? add(Poly{other}, {turned}, ex) : try_join(other, turned, ex);
     if (!joined || joined->size() != 1) continue;
     ++applications;
-    return mul(make_term(common, ctx), reduce(ir::Fn::Add, *joined, ex, bound), ctx);
+    return times_value(make_term(common, ctx), reduce(ir::Fn::Add, *joined, ex, bound), ctx);
   } while (std::next_permutation(perm.begin(), perm.end()));
   return std::nullopt;
 }
@@ -309,7 +310,7 @@ std::optional<Poly> Algebra::roll_pair(const Term& common, const std::vector<Fac
   }
   Poly sum = settle(body, ext, 1);
   if (sum.size() != 1) return std::nullopt;
-  return mul(make_term(outside, ctx), sum, ctx);
+  return times_value(make_term(outside, ctx), sum, ctx);
 }
 
 std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& ctx) {
@@ -342,7 +343,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
     Poly both = add(scale(a, x.coef), scale(b, y.coef), ctx);
     if (both.size() <= std::max(a.size(), b.size())) {
       ++applications;
-      return mul(make_term(std::move(common), ctx), both, ctx);
+      return times_value(make_term(std::move(common), ctx), both, ctx);
     }
   }
   auto is_total = [&](const std::vector<Factor>& r) {
@@ -385,7 +386,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
       ext[ctx.size() + differ] += more;
       ++applications;
       Poly sum = settle(body, ext, static_cast<int>(ext.size() - ctx.size()));
-      return mul(make_term(common, ctx), sum, ctx);
+      return times_value(make_term(common, ctx), sum, ctx);
     }
     // What the two bodies are made of tells most pairs apart, without opening them.
     std::vector<Nid> in_a, in_b, only_a, only_b;

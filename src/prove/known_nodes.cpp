@@ -415,7 +415,8 @@ bool Algebra::fixed_extreme(const Node& n, int depth) const {
   if (conditions.size() != 1) return false;
   const Factor& f = conditions[0];
   const Node& b = nodes_[f.node];
-  if (b.args[0].size() != 1 || b.args[0][0].f.size() != 1 || b.args[0][0].f[0].node != iota() || !b.args[0][0].coef.is_one()) return false;
+  if (b.args[0].size() != 1 || b.args[0][0].f.size() != 1 || !b.args[0][0].coef.is_one()) return false;
+  if (b.args[0][0].f[0].node != iota() || !b.args[0][0].f[0].exp.is_one()) return false;  // squares of positions have gaps
   // Row of e over own + bound.
   const std::vector<int64_t>& inner = b.args[0][0].f[0].map;
   Row row(w, 0);

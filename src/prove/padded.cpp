@@ -21,6 +21,8 @@ std::optional<Poly> Algebra::padded(const Poly& p, const Ext& ctx, size_t v, int
   Poly out;
   for (const Term& t : p) {
     if (t.coef.is_zero()) return std::nullopt;  // a guard
+    // A bracket that is read at the nearest place is none any more and hides nothing.
+    if (masked({t}) && !known(t, ctx).finite) return std::nullopt;
     Term u{t.coef, {}};
     for (const Factor& f : t.f) {
       Factor g = f;

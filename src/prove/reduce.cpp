@@ -238,7 +238,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
   if (inside.size() == 1 && inside[0].exp.is_one() && names(inside[0])) {
     Poly out;
     for (const Term& u : expand_named(inside[0], ctx)) out = add(std::move(out), reduce_term(u, ctx, bound, inner), outer);
-    return mul(make_term(std::move(outside), outer), out, outer);
+    return times_value(make_term(std::move(outside), outer), out, outer);
   }
   // Bound variables that occur in one factor only, itself a sum, are summed inside of it (L-36): parts of an inner sum that were added up
   // outside of a product meet before the product.
@@ -281,11 +281,11 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
       Sub zero = s;  // the rest does not use the last ones
       for (Row& r : zero.rows) r.erase(r.end() - 1 - mine, r.end() - 1);
       zero.width -= mine;
-      const Poly product = mul(subst({rest}, zero, rest_ctx), sum, rest_ctx);
+      const Poly product = times_value(subst({rest}, zero, rest_ctx), sum, rest_ctx);
       ++applications;
       Poly out;
       for (const Term& u : product) out = add(std::move(out), reduce_term(u, rest_ctx, bound - mine), outer);
-      return mul(make_term(std::move(outside), outer), out, outer);
+      return times_value(make_term(std::move(outside), outer), out, outer);
     }
   }
   // Bound variables that share no factor are separate sums (L-9).
@@ -408,7 +408,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
     }
     if (count != static_cast<int>(vars.size())) {
       // The flattened body may simplify further.
-      result = mul(result, reduce_term(body, ext, count), outer);
+      result = times_value(result, reduce_term(body, ext, count), outer);
       continue;
     }
     Node n;
@@ -424,7 +424,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
     Term red{c, {widen(intern(std::move(n), outer), outer)}};
     if (structure_known && !exchanging_ && !flat_ && nodes_[red.f[0].node].kernel >= sequential_kernels) {
       if (const auto turned = exchange(body, ext, count)) {
-        result = mul(result, scale(*turned, c), outer);
+        result = times_value(result, scale(*turned, c), outer);
         continue;
       }
     }
