@@ -95,6 +95,10 @@ NodeId Builder::constant(Literal v, DType t, Shape s) {
 }
 
 NodeId Builder::iota(DType t, Shape s, int64_t dim) {
+  // What does not fit wraps.
+  const int bits = is_int(t) ? int_bits(t) - (is_signed_int(t) ? 1 : 0) : 63;
+  if (bits < 62 && dim >= 0 && dim < static_cast<int64_t>(s.size()) && s[static_cast<size_t>(dim)] > (int64_t{1} << bits))
+    return convert(iota(DType::I64, std::move(s), dim), t);
   Node n = node_of(Op::Iota, t, std::move(s), {});
   n.a = {dim};
   return make(std::move(n));

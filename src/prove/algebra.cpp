@@ -255,7 +255,21 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
       return times_value(make_term(std::move(t), ctx), *sum, ctx);
     }
   }
+  // A power of infinity is infinity, or 0.
+  for (size_t i = 0; i < t.f.size();) {
+    Factor& f = t.f[i];
+    if (nodes_[f.node].kind == Kind::Inf && f.exp.negative()) {
+      t.coef = 0;
+      t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(i));
+      continue;
+    }
+    if (nodes_[f.node].kind == Kind::Inf) f.exp = 1;
+    ++i;
+  }
   if (!combine_factors(t, ctx)) t.coef = 0;
+  for (Factor& f : t.f) {
+    if (nodes_[f.node].kind == Kind::Inf) f.exp = 1;
+  }
   if (t.coef.is_zero()) {
     // 0 * x is 0 where x is finite; elsewhere the product is undefined, which must not be forgotten (L-5).
     Term guard{0, {}};
@@ -367,7 +381,7 @@ Poly Algebra::scale(Poly a, const Rat& c) {
       symbols = true;
       std::sort(t.f.begin(), t.f.end(), before);
     }
-    if (t.f.size() == 1 && nodes_[t.f[0].node].kind == Kind::Inf) t.coef = t.coef.positive() ? 1 : -1;
+    if (t.f.size() == 1 && nodes_[t.f[0].node].kind == Kind::Inf && !t.coef.is_zero()) t.coef = t.coef.positive() ? 1 : -1;
   }
   if (symbols) std::sort(a.begin(), a.end(), [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
   return a;

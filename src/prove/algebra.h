@@ -223,7 +223,8 @@ class Algebra {
   bool writes_inside(const Node& n) const;
   bool holds_somewhere(const Factor& bracket, const Ext& ctx, size_t free);
   bool may_hide(const Term& flat, const Ext& wide, size_t free);
-  bool masked(const Poly& p) const;  // every term has a bracket
+  bool masked(const Poly& p) const;   // every term has a bracket
+  bool selects(const Term& t) const;  // brackets, and nothing else
   bool finite_without(const Term& t, size_t factor, const Ext& ctx) const;
   bool counts_some(const Node& n) const;
   bool finite_where(const Node& select, size_t branch) const;

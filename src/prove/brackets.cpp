@@ -256,6 +256,12 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
   bool changed = false;
   std::vector<char> drop(t.f.size(), 0);
   std::vector<Poly> extra;
+  // Written as factors: not a sum (the negation of a truth value), nor a truth value that would not hide what is undefined.
+  auto is_product = [&](const Poly& p) {
+    if (p.empty()) return true;
+    if (p.size() != 1 || !p[0].coef.is_one()) return false;
+    return selects(p[0]) || std::all_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return known(Term{1, {f}}, ctx).finite; });
+  };
   // A bracket whose e has brackets of its own is read under the others (masked indices).
   if (all.size() > 1) {
     for (One& one : all) {
@@ -266,9 +272,11 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
       bool rewritten = false;
       Poly e = under(one.e, others, ctx, rewritten);
       if (!rewritten) continue;
+      Poly again = bracket(e, one.lo, one.hi, ctx);
+      if (!is_product(again)) continue;
       drop[one.at] = 1;
       changed = true;
-      extra.push_back(bracket(e, one.lo, one.hi, ctx));
+      extra.push_back(std::move(again));
     }
   }
   for (One& one : all) {
@@ -341,8 +349,10 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
           // Same e up to a constant: one bracket of the intersection.
           const int64_t l = std::max(all[j].lo, il == kNegInf ? kNegInf : il + dl);
           const int64_t h = std::min(all[j].hi, all[i].hi == kPosInf ? kPosInf : all[i].hi + dl);
+          Poly both = bracket(all[j].e, l, h, ctx);
+          if (!is_product(both)) continue;
           drop[all[i].at] = drop[all[j].at] = 1;
-          extra.push_back(bracket(all[j].e, l, h, ctx));
+          extra.push_back(std::move(both));
           changed = true;
           break;
         }
@@ -356,8 +366,7 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
     }
     for (const Poly& p : extra) {
       if (p.empty()) return false;
-      if (p[0].f.empty()) continue;
-      rest.push_back(p[0].f[0]);
+      rest.insert(rest.end(), p[0].f.begin(), p[0].f.end());
     }
     std::sort(rest.begin(), rest.end(), before);
     t.f = std::move(rest);
@@ -493,8 +502,8 @@ Poly Algebra::compare(ir::Fn fn, const Poly& a, const Poly& b, bool integer, con
   if (is_inf(b, true) && ka.finite) return fn == Fn::Gt || fn == Fn::Ge || fn == Fn::Ne ? constant(1) : Poly{};
   if (!ka.finite || !kb.finite) {
     // A select of -inf and finite values compared with -inf (safe softmax).
-    if (is_inf(b, true) && a.size() == 1 && a[0].f.size() == 1 && a[0].coef.positive() && nodes_[a[0].f[0].node].kind == Kind::Fn &&
-        nodes_[a[0].f[0].node].fn == Fn::Select) {
+    if (is_inf(b, true) && a.size() == 1 && a[0].f.size() == 1 && a[0].coef.positive() && a[0].f[0].exp.is_one() &&
+        nodes_[a[0].f[0].node].kind == Kind::Fn && nodes_[a[0].f[0].node].fn == Fn::Select) {
       const Factor f = a[0].f[0];
       const Poly c = arg_at(nodes_[f.node], f, 0, ctx), x = arg_at(nodes_[f.node], f, 1, ctx), y = arg_at(nodes_[f.node], f, 2, ctx);
       return select(c, compare(fn, x, b, false, ctx), compare(fn, y, b, false, ctx), ctx);

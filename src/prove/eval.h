@@ -73,7 +73,7 @@ class Evaluator {
   std::vector<uint8_t> state_;  // 0: not yet, 1: in progress, 2: done
   std::vector<std::vector<ir::NodeId>> users_;
   size_t users_known_ = 0;
-  std::map<std::pair<int, std::string>, std::vector<ir::NodeId>> draws_;  // sequential draws by kind, in order
+  std::map<std::pair<int, std::string>, std::vector<ir::NodeId>> draws_;  // by side (0: sequential, 1: rank 0) and kind, in order
   std::map<std::pair<int, ir::NodeId>, ir::NodeId> matched_;              // (rank, sequential draw) -> the draw that took it
   std::set<ir::NodeId> drawing_;  // draws under way: one that acts on what is made with it has no counterpart
   bool draws_known_ = false;

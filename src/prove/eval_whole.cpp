@@ -391,8 +391,9 @@ Value Evaluator::compute_random(ir::NodeId id, const ir::Node& n) {
     draws_.clear();
     for (ir::NodeId k = 0; k < g.nodes.size(); ++k) {
       for (ir::NodeId in : g[k].in) users_[in].push_back(k);
-      if (g[k].op == Op::Random && problem_.side[k] < 0) {
-        draws_[{0, fmt::format("{}:{}:{}:{:a}", g[k].name, static_cast<int>(g[k].lit.kind), g[k].lit.i, g[k].lit.d)}].push_back(k);
+      if (g[k].op == Op::Random) {
+        const int whose = problem_.side[k] < 0 ? 0 : problem_.side[k] + 1;
+        draws_[{whose, fmt::format("{}:{}:{}:{:a}", g[k].name, static_cast<int>(g[k].lit.kind), g[k].lit.i, g[k].lit.d)}].push_back(k);
       }
     }
     users_known_ = g.nodes.size();
@@ -434,6 +435,11 @@ Value Evaluator::compute_random(ir::NodeId id, const ir::Node& n) {
     }
     return ir::kNoNode;
   };
+  // Those that a rank drew before come first: of two draws that act on one tensor the first is the first.
+  const std::vector<ir::NodeId> own = draws_[{problem_.side[id] + 1, kind}];
+  for (ir::NodeId k : own) {
+    if (k < id && state_[k] == 0 && drawing_.count(id) == 0) value(k);
+  }
   if (!drawing_.insert(id).second) throw Overflow(fmt::format("random draw {} acts on what is made with it", n.label));
   struct Done {
     std::set<ir::NodeId>& set;

@@ -215,6 +215,10 @@ bool Algebra::masked(const Poly& p) const {
   });
 }
 
+bool Algebra::selects(const Term& t) const {
+  return std::all_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket && f.exp.is_one(); });
+}
+
 Poly Algebra::times_value(const Poly& rest, const Poly& value, const Ext& ctx) {
   Poly p = mul(rest, value, ctx);
   if (!masked(value)) return p;
@@ -225,9 +229,12 @@ Poly Algebra::times_value(const Poly& rest, const Poly& value, const Ext& ctx) {
 }
 
 Poly Algebra::product_of(Poly rest, const std::vector<Factor>& from, const std::vector<Poly>& to, const Ext& ctx) {
-  std::vector<const Poly*> values;
+  std::vector<const Poly*> values, choices;
   for (size_t i = 0; i < from.size(); ++i) {
-    if (nodes_[from[i].node].kind != Kind::Bracket && masked(to[i])) {
+    const bool bracket = nodes_[from[i].node].kind == Kind::Bracket;
+    if (bracket && !std::all_of(to[i].begin(), to[i].end(), [&](const Term& t) { return selects(t); })) {
+      choices.push_back(&to[i]);  // a truth value that hides nothing by itself
+    } else if (!bracket && masked(to[i])) {
       values.push_back(&to[i]);
     } else {
       rest = mul(rest, to[i], ctx);
@@ -242,7 +249,9 @@ Poly Algebra::product_of(Poly rest, const std::vector<Factor>& from, const std::
   }
   Poly out = rest;
   for (const Poly* v : values) out = times_value(out, *v, ctx);
-  return guards.empty() ? out : add(std::move(out), guards, ctx);
+  if (!guards.empty()) out = add(std::move(out), guards, ctx);
+  for (const Poly* c : choices) out = where(*c, out, ctx);
+  return out;
 }
 
 Poly Algebra::apply(Fn fn, const std::vector<Poly>& args, DType from, DType to, const Ext& ctx) {

@@ -181,9 +181,20 @@ Poly Algebra::pow(const Poly& a, const Rat& e, const Ext& ctx) {
   } else {
     rest.coef = t.coef;
   }
+  // sqrt(x y) is 0 where x is 0 and y negative, sqrt x sqrt y is undefined: beside what may be negative only those leave that are never 0.
+  const bool negative = t.coef.negative() || std::any_of(t.f.begin(), t.f.end(), [&](const Factor& f) {
+                          return !known(f, ctx).nonneg && !(f.exp.is_integer() && f.exp.num() % 2 == 0) && f.exp.is_integer();
+                        });
+  auto stays = [&](const Factor& f) {
+    if (!negative || e.negative() || nodes_[f.node].kind == Kind::Bracket) return false;
+    const Known k = known(f, ctx);
+    return f.exp.positive() ? !k.never_zero() : !k.never_inf();
+  };
   for (const Factor& f : t.f) {
     const bool even = f.exp.is_integer() && f.exp.num() % 2 == 0;
-    if (known(f, ctx).nonneg) {
+    if (stays(f)) {
+      rest.f.push_back(f);
+    } else if (known(f, ctx).nonneg) {
       out.f.push_back(Factor{f.node, f.exp * e, f.map});
     } else if (even) {
       Poly abs = apply(ir::Fn::Abs, {make_term(Term{1, {Factor{f.node, 1, f.map}}}, ctx)}, ir::DType::F32, ir::DType::F32, ctx);

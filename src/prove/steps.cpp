@@ -109,6 +109,12 @@ bool Algebra::join_brackets(Poly& p, const Ext& ctx) {
         }
         if (same) continue;
       }
+      // The ends of a step may turn its bracket into a sum, or into a truth value that does not hide what is undefined.
+      auto is_product = [&](const Step& step) {
+        const Poly b2 = bracket(e, step.lo, step.hi, ctx);
+        return b2.empty() || (b2.size() == 1 && b2[0].coef.is_one() && (selects(b2[0]) || known(rest, ctx).finite));
+      };
+      if (!std::all_of(steps.begin(), steps.end(), is_product) || !std::all_of(gone.begin(), gone.end(), is_product)) continue;
       Poly kept;
       for (size_t j = 0; j < p.size(); ++j) {
         bool used = false;
