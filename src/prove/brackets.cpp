@@ -42,13 +42,12 @@ bool Algebra::decide(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, bool
   const auto [a, b] = range(e, ctx);
   if (a >= lo && (hi == kPosInf || b < hi) && (lo == kNegInf || a > kNegInf) && (hi == kPosInf || b < kPosInf)) {
     value = true;
-    return true;
-  }
-  if ((hi < kPosInf && a >= hi && a > kNegInf) || (lo > kNegInf && b < lo && b < kPosInf)) {
+  } else if ((hi < kPosInf && a >= hi && a > kNegInf) || (lo > kNegInf && b < lo && b < kPosInf)) {
     value = false;
-    return true;
+  } else {
+    return false;
   }
-  return false;
+  return known(e, ctx).finite;  // else a comparison of what was read out of range is open
 }
 
 // L-54: a rank that holds few rows sees one end of a sliding window only, the other end being out of its reach. What it compares is the
@@ -102,6 +101,7 @@ Poly Algebra::bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx) {
     has_iota |= t.f.size() == 1 && t.f[0].node == iota() && t.f[0].exp.is_one();
   }
   if (p.empty()) return lo <= c && c < hi ? constant(1) : Poly{};
+  if (g == 0) throw Overflow("comparison of what may be undefined");  // guards only
   if (lo > kNegInf) lo = add_checked(lo, -c);
   if (hi < kPosInf) hi = add_checked(hi, -c);
   const Term* lead = nullptr;
@@ -118,9 +118,10 @@ Poly Algebra::bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx) {
     hi = h;
   }
   // Bounds that the range makes idle are dropped.
+  const bool defined = known(e, ctx).finite;
   const auto [a, b] = range(p, ctx);
-  if (a > kNegInf && lo <= a) lo = kNegInf;
-  if (b < kPosInf && hi > b) hi = kPosInf;
+  if (defined && a > kNegInf && lo <= a) lo = kNegInf;
+  if (defined && b < kPosInf && hi > b) hi = kPosInf;
   // An input that is c or at least `low` (labels with an ignored value) has no values in between.
   if (p.size() == 1 && p[0].f.size() == 1 && p[0].f[0].exp.is_one() && p[0].coef.is_one()) {
     const Node& n = nodes_[p[0].f[0].node];
@@ -129,6 +130,7 @@ Poly Algebra::bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx) {
       if (hi > n.lo && hi <= n.hi) hi = n.hi;
     }
   }
+  if ((lo >= hi || (lo == kNegInf && hi == kPosInf)) && !defined) throw Overflow("comparison of what may be undefined");
   if (lo >= hi) return {};
   if (lo == kNegInf && hi == kPosInf) return constant(1);
   // A truth value compared with 0 or 1 is itself or its negation.
@@ -219,7 +221,7 @@ Poly Algebra::unclamp(const Poly& e, const std::vector<Factor>& guards, const Ex
     for (size_t a = 0; a < parts.size() && parts.size() > 1;) {
       bool idle = false;
       for (size_t b = 0; b < parts.size() && !idle; ++b) {
-        idle = a != b && range_by_cases(add(parts[b], scale(parts[a], -1), ctx), ctx, guards).first >= 0;
+        idle = a != b && known(parts[a], ctx).finite && range_by_cases(add(parts[b], scale(parts[a], -1), ctx), ctx, guards).first >= 0;
       }
       if (idle) {
         parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(a));
@@ -334,6 +336,8 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
         const Poly d = add(all[j].e, scale(all[i].e, -s), ctx);
         const auto [dl, dh] = range(d, ctx);
         if (dl == kNegInf || dh == kPosInf) continue;
+        // Where the one is defined, so is the other; what cancelled they have in common.
+        if (!std::all_of(d.begin(), d.end(), [&](const Term& u) { return u.coef.is_zero() || known(u, ctx).finite; })) continue;
         const int64_t il = all[i].lo, ih = all[i].hi == kPosInf ? kPosInf : all[i].hi - 1;
         int64_t lo = s > 0 ? il : (ih == kPosInf ? kNegInf : -ih), hi = s > 0 ? ih : (il == kNegInf ? kPosInf : -il);
         lo = lo == kNegInf ? kNegInf : lo + dl;

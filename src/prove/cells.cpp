@@ -142,12 +142,13 @@ bool Views::merge(Cell& x, const Cell& y, size_t dim) {
   const int64_t ex = gx == xd.var.size() ? 1 : x.ext[xd.var[gx]], ey = gy == yd.var.size() ? 1 : y.ext[yd.var[gy]];
   // Polys: same monomials; the growing variable's coefficients follow from either side or from the difference of the constants.
   Poly merged;
+  std::vector<char> taken(y.poly.size(), 0);  // each term of y continues one of x
   for (size_t t = 0; t < x.poly.size(); ++t) {
     const Term& p = x.poly[t];
     const Term* q = nullptr;
     Term fresh;
     for (const Term& cand : y.poly) {
-      if (cand.f.size() != p.f.size() || !(cand.coef == p.coef)) continue;
+      if (taken[static_cast<size_t>(&cand - y.poly.data())] || cand.f.size() != p.f.size() || !(cand.coef == p.coef)) continue;
       bool same = true;
       std::vector<Factor> fs;
       for (size_t i = 0; same && i < p.f.size(); ++i) {
@@ -178,6 +179,7 @@ bool Views::merge(Cell& x, const Cell& y, size_t dim) {
       }
       if (same) {
         q = &cand;
+        taken[static_cast<size_t>(&cand - y.poly.data())] = 1;
         fresh = Term{p.coef, std::move(fs)};
         break;
       }

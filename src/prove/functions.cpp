@@ -170,7 +170,8 @@ Poly Algebra::int_divide(Fn fn, const Poly& a, const Poly& b, const Ext& ctx) {
       if (r != 0) rest = add(std::move(rest), {Term{r, t.f}}, ctx);
     }
     const auto [rl, rh] = range(rest, ctx);
-    if (rl >= 0 && rh < d) return fn == Fn::FloorDiv || fn == Fn::Div ? multiple : rest;
+    const bool divides = fn == Fn::FloorDiv || fn == Fn::Div;
+    if (rl >= 0 && rh < d && known(divides ? rest : multiple, ctx).finite) return divides ? multiple : rest;
   }
   const auto ca = as_constant(a);
   if (ca && c && ca->is_integer() && c->is_integer() && !c->is_zero()) {

@@ -88,7 +88,9 @@ Known Algebra::compute_known(const Node& n, int depth) const {
       k = arg(0);
       // Outside the table the value is undefined; "partial" readings are not known to stay inside. Where the sequential program reads the
       // same element, it stops there, too.
-      if (n.name.starts_with("partial") && !n.hits) k.finite = k.no_pos_inf = k.nonzero = false;
+      bool reads = !n.name.starts_with("partial");
+      for (size_t i = 1; i < n.args.size(); ++i) reads &= arg(i).finite;
+      if (!reads && !n.hits) k.finite = k.no_pos_inf = k.nonzero = false;
       return k;
     }
     case Kind::Whole: {
