@@ -52,7 +52,7 @@ bool Algebra::may_open(const Term& t, size_t at, const Ext& ctx) const {
   bool finite = true, bounded = true;
   for (size_t i = 0; i < t.f.size(); ++i) {
     if (i == at) continue;
-    const Known k = known(t.f[i], ctx);
+    const Known k = known(Term{1, {t.f[i]}}, ctx);
     finite &= k.finite;
     bounded &= k.never_inf();
   }
@@ -182,7 +182,6 @@ bool Algebra::equal_flat(const Poly& a, const Poly& b, const Ext& ctx, bool wher
         if (c >= 0) right.push_back(y[j++]);
       }
     }
-    fprintf(stderr, "STEP %d level %u\n L %s\n R %s\n", step, level, str(left).substr(0, 2000).c_str(), str(right).substr(0, 2000).c_str());
     level = std::max(next_level(left, level), next_level(right, level));
     if (level == 0) return false;
     const auto l = open_level(left, level, ctx), r = open_level(right, level, ctx);
