@@ -14,9 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- output: (\S+) -->\n)(?:```\n.*?```\n)?", re.DOTALL)
 
 
-def main() -> int:
-    binary = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build/release/shardproof")
-    readme = ROOT / "README.md"
+def filled(text: str, binary: str) -> str:
+    """The README with what the command prints today."""
 
     def fill(match: re.Match[str]) -> str:
         done = subprocess.run([binary, "check", match[2]], cwd=ROOT, capture_output=True, text=True)
@@ -24,7 +23,13 @@ def main() -> int:
         text = done.stdout.rsplit("\n\n", 1)[0].rstrip()
         return f"{match[1]}```\n$ shardproof check {match[2]}\n{text}\n```\n"
 
-    readme.write_text(BLOCK.sub(fill, readme.read_text(encoding="utf-8")), encoding="utf-8")
+    return BLOCK.sub(fill, text)
+
+
+def main() -> int:
+    binary = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build/release/shardproof")
+    readme = ROOT / "README.md"
+    readme.write_text(filled(readme.read_text(encoding="utf-8"), binary), encoding="utf-8")
     return 0
 
 

@@ -111,6 +111,7 @@ def capture(
 ) -> Capture:
     """Lowers both programs and writes the manifest; see `verify`."""
     jax = _jax()
+    _hide_own_frames()
     stage = stage or ("stablehlo" if reference is not None else "spmd")
     if stage not in STAGES:
         raise JaxCaptureError(f"stage={stage!r}: the stages are {', '.join(STAGES)}")
@@ -178,6 +179,14 @@ def _jax() -> Any:
             f"JAX {jax.__version__} lowers shardings in an older form; use JAX 0.10 (0.7 and later may work)"
         )
     return jax
+
+
+def _hide_own_frames() -> None:
+    """Locations are the user's: JAX skips the files of libraries that ask for it."""
+    from jax._src import source_info_util
+
+    if hasattr(source_info_util, "register_exclusion"):
+        source_info_util.register_exclusion(str(pathlib.Path(__file__).resolve().parent.parent))
 
 
 def _plain(fn: Callable[..., Any]) -> Callable[..., Any]:
