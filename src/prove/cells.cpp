@@ -3,6 +3,7 @@
 #include "prove/digits.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "prove/rows.h"
@@ -60,6 +61,12 @@ void Views::meet(const Refined& x, const Cell& y, std::vector<Refined>& out) {
   }
 }
 
+int64_t volume(const std::vector<Cell>& cells) {
+  int64_t sum = 0;
+  for (const Cell& c : cells) sum += std::accumulate(c.ext.begin(), c.ext.end(), int64_t{1}, std::multiplies<>());
+  return sum;
+}
+
 std::vector<Refined> Views::refine(const std::vector<const Value*>& xs) {
   std::vector<Refined> cur;
   for (const Cell& c : xs[0]->cells) cur.push_back({c.ext, c.pos, {c.poly}});
@@ -69,6 +76,13 @@ std::vector<Refined> Views::refine(const std::vector<const Value*>& xs) {
       for (const Cell& c : xs[i]->cells) meet(r, c, next);
     }
     cur = std::move(next);
+  }
+  // Values that cover their shape meet everywhere.
+  const int64_t total = ir::num_elements(xs[0]->shape);
+  if (std::all_of(xs.begin(), xs.end(), [&](const Value* x) { return volume(x->cells) == total; })) {
+    int64_t met = 0;
+    for (const Refined& r : cur) met += std::accumulate(r.ext.begin(), r.ext.end(), int64_t{1}, std::multiplies<>());
+    if (met != total) throw Overflow("pieces that do not line up");
   }
   return cur;
 }

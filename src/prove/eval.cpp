@@ -77,6 +77,11 @@ const Value& Evaluator::value(ir::NodeId goal) {
     if (waits) continue;
     state_[id] = 1;
     values_[id] = compute(id);
+    // What no piece covers would be compared with nothing.
+    if (volume(values_[id].cells) != ir::num_elements(g[id].shape)) {
+      undecided[id] = {"missing-lemma", "pieces that do not make up the whole"};
+      values_[id] = fresh(g[id].shape, g[id].dtype, fmt::format("?{}", id));
+    }
     // Rows in a wrong order break up into more and more pieces, of which no proof comes.
     size_t terms = 0;
     for (const Cell& c : values_[id].cells) terms += c.poly.size();

@@ -31,6 +31,8 @@ struct Refined {
   std::vector<Poly> poly;
 };
 
+int64_t volume(const std::vector<Cell>& cells);  // how many elements they have
+
 class Views {
  public:
   explicit Views(Algebra& algebra) : a_(algebra) {}
