@@ -17,7 +17,22 @@ std::optional<Poly> Algebra::padded(const Poly& p, const Ext& ctx, size_t v, int
   const size_t w = ctx.size() + 1;
   Row place(w, 0);
   place[v] = 1;
-  const Poly inside = bracket(index(place, ctx), low, low + n, ctx);
+  // An end that the context does not reach is the end of the tensor that is read, where the readings start or end with it (L-54).
+  int64_t from = low, to = low + n;
+  for (const Term& t : p) {
+    for (const Factor& f : t.f) {
+      for (size_t d = 0; d < nodes_[f.node].dims.size(); ++d) {
+        const int64_t extent = nodes_[f.node].dims[d], start = f.map[d * w + w - 1];
+        if (extent == kUnbounded || f.map[d * w + v] != 1) continue;
+        bool alone = true;
+        for (size_t k = 0; k + 1 < w; ++k) alone &= k == v || f.map[d * w + k] == 0;
+        if (!alone) continue;
+        if (to >= ctx[v] && start == 0) to = std::max(to, low + extent);
+        if (from <= 0 && start + n == extent) from = std::min(from, low + n - extent);
+      }
+    }
+  }
+  const Poly inside = bracket(index(place, ctx), from, to, ctx);
   Poly out;
   for (const Term& t : p) {
     if (t.coef.is_zero()) return std::nullopt;  // a guard
@@ -111,8 +126,8 @@ std::optional<Poly> Algebra::settle_padded(const Factor& red, const Ext& ctx) {
   for (const Factor& f : body.f) {
     const Node& n = nodes_[f.node];
     if (n.kind == Kind::Bracket) {
-      const auto [lo, hi] = range(arg_at(n, f, 0, ext), ext);
-      changed |= (n.lo > kNegInf && n.lo <= lo) || (n.hi < kPosInf && n.hi > hi) || n.lo > hi || n.hi <= lo;
+      const Poly again = bracket(arg_at(n, f, 0, ext), n.lo, n.hi, ext);
+      changed |= again.size() != 1 || !again[0].coef.is_one() || again[0].f.size() != 1 || !(again[0].f[0] == f);
     } else {
       changed |= n.padded && unpadded(f, ext).has_value();
     }

@@ -501,3 +501,34 @@ variant(
     dist=lambda rank, logits: spread_rows(rank, logits, back=1),
     why="The weights go to the expert behind the chosen one.",
 )
+
+
+# --- a rank's rows of a padded window reach one border only (L-54)
+def pooled(x, w, padding=(0, 1)):
+    return F.avg_pool2d(F.relu(F.conv2d(x, w, padding=padding)), 2)
+
+
+def with_halo(rank, x, w, wraps=False):
+    """The rank's four rows, one more on either side; zeros (or, wrongly, the other end) behind the border."""
+    full = all_gather(x, 2, dim=2)
+    border = full if wraps else torch.zeros_like(full)
+    rows = torch.cat([border[:, :, -1:], full, border[:, :, :1]], 2)
+    return pooled(rows[:, :, 4 * rank : 4 * rank + 6], w)
+
+
+spatial = case(
+    "convolution_rows_pooled",
+    seq=lambda x, w: pooled(x, w, (1, 1)),
+    dist=with_halo,
+    inputs={"x": Tensor((2, 3, 8, 6), "Shard(2)@tp"), "w": Tensor((4, 3, 3, 3), "Replicate")},
+    outputs={"out": {"expect": "Shard(2)@tp"}},
+    mesh={"tp": 2},
+    verdict="PROVED",
+    why="Either rank has one border of the image; the other end of the window is out of its reach.",
+)
+variant(
+    spatial,
+    "wraps",
+    dist=lambda rank, x, w: with_halo(rank, x, w, wraps=True),
+    why="Behind the border are the rows of the other end.",
+)
