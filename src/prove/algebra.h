@@ -191,7 +191,7 @@ class Algebra {
   // or not.
   enum class Inner : uint8_t { Sums, Names, Flat };
   Poly reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner = Inner::Sums);
-  Poly as_window(Poly half, const Ext& ctx, int64_t likely = 0);  // L-54; the width that is tried first
+  Poly as_window(Poly half, const Ext& ctx, int64_t asked = 0);  // L-54; of this width only
   std::optional<Poly> count_below(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, int64_t n);
   Poly settle(const Term& body, const Ext& ext, int bound);
   bool sequential_form(const Poly& p) const;  // one product, and all sums in it have bodies that the sequential program has

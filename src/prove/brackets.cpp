@@ -52,7 +52,7 @@ bool Algebra::decide(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, bool
 
 // L-54: a rank that holds few rows sees one end of a sliding window only, the other end being out of its reach. What it compares is the
 // sequential program's window all the same, if the sequential program has no such half line (causal layers beside those with a window).
-Poly Algebra::as_window(Poly half, const Ext& ctx, int64_t likely) {
+Poly Algebra::as_window(Poly half, const Ext& ctx, int64_t asked) {
   if (!structure_known || half.size() != 1 || !half[0].coef.is_one() || half[0].f.size() != 1) return half;
   const Factor f = half[0].f[0];
   const Node& n = nodes_[f.node];
@@ -63,9 +63,8 @@ Poly Algebra::as_window(Poly half, const Ext& ctx, int64_t likely) {
   if (e.size() != 1 || e[0].f.size() != 1 || e[0].f[0].node != iota()) return half;
   const auto [least, most] = range(e, ctx);
   if (least <= kNegInf || most >= kPosInf) return half;
-  std::vector<int64_t> widths(window_widths_.begin(), window_widths_.end());
-  if (window_widths_.contains(likely)) widths.insert(widths.begin(), likely);
-  for (const int64_t width : widths) {
+  for (const int64_t width : window_widths_) {
+    if (asked != 0 && width != asked) continue;
     // The idle bound is put where the window has it, and the position counts from the window's start.
     if (rising ? most >= end + width : least < end - width) continue;
     Node window;
@@ -173,7 +172,9 @@ Poly Algebra::bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx) {
   n.args.push_back(std::move(p));
   Factor f = intern(std::move(n), ctx);
   if (has_iota && lo > kNegInf && hi < kPosInf && !structure_known) window_widths_.insert(hi - lo);
-  if (has_iota && (lo == kNegInf || hi == kPosInf)) return as_window({Term{1, {std::move(f)}}}, ctx, width);
+  // One end is idle here, but the sequential program has the window that was asked for, and never had the half line.
+  if (has_iota && width != 0 && (lo == kNegInf || hi == kPosInf) && f.node >= sequential_nodes_)
+    return as_window({Term{1, {std::move(f)}}}, ctx, width);
   return {Term{1, {std::move(f)}}};
 }
 
@@ -488,10 +489,10 @@ Poly Algebra::compare(ir::Fn fn, const Poly& a, const Poly& b, bool integer, con
   auto negate = [&](const Poly& p) { return add(constant(1), scale(p, -1), ctx); };
   if (integer) {
     switch (fn) {
-      case Fn::Lt: return bracket(d, kNegInf, 0, ctx);
-      case Fn::Le: return bracket(d, kNegInf, 1, ctx);
-      case Fn::Gt: return bracket(d, 1, kPosInf, ctx);
-      case Fn::Ge: return bracket(d, 0, kPosInf, ctx);
+      case Fn::Lt: return as_window(bracket(d, kNegInf, 0, ctx), ctx);
+      case Fn::Le: return as_window(bracket(d, kNegInf, 1, ctx), ctx);
+      case Fn::Gt: return as_window(bracket(d, 1, kPosInf, ctx), ctx);
+      case Fn::Ge: return as_window(bracket(d, 0, kPosInf, ctx), ctx);
       case Fn::Eq: return bracket(d, 0, 1, ctx);
       default: return negate(bracket(d, 0, 1, ctx));
     }
