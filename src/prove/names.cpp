@@ -83,10 +83,14 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators, bo
       content.clear();
     }
   }
-  // The lead is a term that is no index form, if there is one: 15 - i masked entries and a positive sum stay positive.
+  // The lead is a term that is no index form, if there is one: 15 - i masked entries and a positive sum stay positive. Of these the one
+  // with the largest coefficient: a residual stream has 1 before what it adds 1/8192 of, and names of names would multiply such factors up.
   const Term* lead = nullptr;
+  const auto magnitude = [](const Term& t) { return t.coef.negative() ? -t.coef : t.coef; };
+  const auto plain = [&](const Term& t) { return !t.f.empty() && t.f[0].node != iota(); };
   for (const Term& t : q) {
-    if (!t.coef.is_zero() && (!lead || lead->f.empty() || (lead->f[0].node == iota() && !t.f.empty() && t.f[0].node != iota()))) lead = &t;
+    if (t.coef.is_zero()) continue;
+    if (!lead || plain(t) > plain(*lead) || (plain(t) == plain(*lead) && !t.f.empty() && magnitude(*lead) < magnitude(t))) lead = &t;
   }
   const Rat c = lead ? lead->coef : Rat(1);
   Node n;
