@@ -320,6 +320,9 @@ def test_verify(binary: pathlib.Path, tmp_path: pathlib.Path, form: str) -> None
 def test_operators_are_named_after_their_modules() -> None:
     graph = sp.capture(Net, BATCH).graph
     assert "up_addmm" in graph  # forward
+    before = graph.split("up_addmm:")[0].rpartition("# File:")[2]
+    assert "test_torch.py" in before.splitlines()[0]  # the line that calls the layer
+    assert "No stacktrace" not in before
     assert "down_mm" in graph  # backward: the gradient of the module's own product
     assert "<module>" not in graph
 

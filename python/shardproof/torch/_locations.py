@@ -28,7 +28,8 @@ _SITE = re.compile(r".*[/\\](?:site|dist)-packages[/\\]")
 _DEVICES = "_devices.py"  # stands between the program and PyTorch
 _ENGINE = os.path.join("torch", "autograd", "graph.py")
 _MODULE = "<module>."  # in place of a file: the frame that names a module
-_FRAME = re.compile(r'File "([^"]*)", line (\d+), in ([^\n]*)(?:\n\s+([^\n]*))?')
+# A frame may lack its line of code (the one that names a module does): the next line is then another frame.
+_FRAME = re.compile(r'File "([^"]*)", line (\d+), in ([^\n]*)(?:\n[ \t]+(?!\s*File ")(\S[^\n]*))?')
 
 
 def is_users(filename: str) -> bool:
