@@ -161,22 +161,26 @@ class Check {
         r.blame = blame_of(fault);
       }
     const double total = options_.time_limit > 0 ? left() : 0;
-    const double cap = total * (options_.falsify ? 0.4 : 0.7), slice = total * 0.12;
+    // While nothing has failed, there may be nothing left for the falsifier and the second pass: the proofs may take most of the time.
+    int failed = 0;
+    const auto cap = [&] { return total * (failed < 4 ? 0.85 : options_.falsify ? 0.4 : 0.7); };
+    const double slice = total * 0.12;
     for (size_t k = 0; k < out_.outputs.size(); ++k) {
       if (out_.outputs[k].status != Status::Unknown) continue;
       if (total > 0) {
-        double rest = cap - seconds_since(start);
+        double rest = cap() - seconds_since(start);
         if (rest <= 0) {
           out_.outputs[k].reason = "budget";
           out_.outputs[k].detail = "the time limit left no time to try";
           continue;
         }
-        prover_->allow(std::min(rest, slice));
+        prover_->allow(std::min(rest, k == 0 ? 2 * slice : slice));  // the first one pays for what all need
       }
       prove_output(k);
+      if (out_.outputs[k].status != Status::Proved) failed += out_.outputs[k].reason == "budget" ? 1 : 4;
     }
     count_proofs();
-    if (total > 0) prover_->allow(std::max(0.05 * total, cap - seconds_since(start)));
+    if (total > 0) prover_->allow(std::max(0.05 * total, cap() - seconds_since(start)));
     outside(*prover_);
     out_.stats.prove = seconds_since(start);
   }
