@@ -69,15 +69,13 @@ BlameReport blame_of(const link::CommunicationFault& f) {
   return out;
 }
 
-// Which nodes depend on a free input.
-std::vector<bool> input_dependent(const ir::Graph& g) {
-  std::vector<bool> depends(g.nodes.size());
-  for (ir::NodeId id = 0; id < g.nodes.size(); ++id) {
+// Which nodes depend on a free input; goals add nodes, so that this is continued.
+void input_dependent(const ir::Graph& g, std::vector<bool>& depends) {
+  for (auto id = static_cast<ir::NodeId>(depends.size()); id < g.nodes.size(); ++id) {
     bool d = g[id].op == ir::Op::Input;
     for (ir::NodeId x : g[id].in) d = d || depends[x];
-    depends[id] = d;
+    depends.push_back(d);
   }
-  return depends;
 }
 
 bool has_partial(const Placement& p, int axis) {
@@ -268,7 +266,7 @@ class Check {
 
   // An output whose distributed values depend on no input where the sequential one does proves nothing.
   bool is_vacuous(const link::Output& output, OutputReport& r) {
-    if (depends_.size() < problem_->graph.nodes.size()) depends_ = input_dependent(problem_->graph);
+    input_dependent(problem_->graph, depends_);
     if (!depends_[output.sequential]) return false;
     for (ir::NodeId d : output.distributed)
       if (d != ir::kNoNode && depends_[d]) return false;
