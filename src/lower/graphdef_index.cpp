@@ -114,7 +114,8 @@ Values one_hot(Call& c) {
   s.insert(s.begin() + axis, depth);
   Ints place;
   for (int64_t k = 0; k < r; ++k) place.push_back(k < axis ? k : k + 1);
-  NodeId hit = c.b.compare(Fn::Eq, c.b.iota(c.dtype(0), s, axis), c.b.broadcast(c.t(0), s, place));
+  // A depth may be more than the indices' type holds.
+  NodeId hit = c.b.compare(Fn::Eq, c.b.iota(DType::I64, s, axis), c.b.broadcast(c.b.convert(c.t(0), DType::I64), s, place));
   return {c.select(hit, c.t(2), c.t(3))};
 }
 
