@@ -489,3 +489,14 @@ def test_hybrid_sharding_is_proved() -> None:
     capture = sp.capture_pair(Net, parallelize, {"dp_replicate": 2, "dp_shard": 2}, BATCH)
     assert differing(capture) == set()
     assert capture.check().proved
+
+
+def test_a_mesh_made_inside_the_step() -> None:
+    from torch.distributed.device_mesh import init_device_mesh
+
+    def step(model: nn.Module, tokens: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        init_device_mesh("cpu", (2,))
+        return model(tokens, target)
+
+    with pytest.raises(sp.CaptureError, match="A device mesh is made inside the traced step"):
+        sp.capture_ranks(Net, None, {"dp": 2}, BATCH, step=step, ranks=[0])

@@ -102,6 +102,8 @@ def explain(error: BaseException, what: str) -> CaptureError:
         return error
     text = f"{type(error).__name__}: {error}"
     advice = next((a for pattern, a in _ADVICE if re.search(pattern, text, re.IGNORECASE)), "")
+    if any(f.filename.endswith("device_mesh.py") for f in traceback.extract_tb(error.__traceback__)):
+        advice = "A device mesh is made inside the traced step: make it before, for instance in the parallelize function, which is given one."
     first = next((line for line in text.splitlines() if line.strip() and not re.fullmatch(r"\w+:\s*", line)), text)
     lines = [f"{what} could not be captured: {first.strip()[:500]}"]
     if where := user_line(error):
