@@ -254,7 +254,6 @@ class Algebra {
       kept_apart_;                   // classes of equal constants that the sequential program had not walked together by then
   std::set<int64_t> window_widths_;  // of the sequential program's brackets of positions
   std::set<Nid> half_lines_;         // brackets with one bound that its functions and sums are made of
-  size_t sequential_nodes_ = 0;      // nodes below this one are the sequential program's; 0: not known yet
   bool steps_grew_ = false;          // a dimension that was walked in steps is walked in other steps, too
   uint32_t class_of(Nid id, size_t dim);
   uint32_t class_root(uint32_t c);

@@ -592,7 +592,6 @@ bool Algebra::premature() {
 
 void Algebra::end_of_sequential() {
   structure_known = true;
-  sequential_nodes_ = nodes_.size();
   for (const Node& n : nodes_) {
     for (const Poly& p : n.args) {
       for (const Term& t : p) {

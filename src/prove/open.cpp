@@ -48,7 +48,6 @@ bool Algebra::is_sum(const Factor& f) const {
 // May the sum at `at` be multiplied out with the other factors of t? f (inf - x) is inf, f inf - f x is undefined; and brackets in the sum
 // would hide where the others are undefined.
 bool Algebra::may_open(const Term& t, size_t at, const Ext& ctx) const {
-  Known rest;
   bool finite = true, bounded = true;
   for (size_t i = 0; i < t.f.size(); ++i) {
     if (i == at) continue;

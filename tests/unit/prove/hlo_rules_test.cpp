@@ -4,6 +4,7 @@
 
 #include "ir/build.h"
 #include "prove/prover.h"
+#include "unit/prove/bench.h"
 
 using namespace shardproof;
 using ir::DType;
@@ -14,21 +15,7 @@ using ir::Shape;
 
 namespace {
 
-struct Bench {
-  link::Problem p;
-  ir::Builder b{p.graph};
-  bool equal(NodeId x, NodeId y) {
-    p.side.assign(p.graph.nodes.size(), -1);
-    prove::Prover prover(p);
-    const bool yes = prover.equal(x, y) == prove::Prover::Answer::Equal;
-    why = prover.reason() + ": " + prover.detail();
-    return yes;
-  }
-  std::string why;
-  NodeId in(const char* name, Shape s, DType t = DType::F32) { return b.input(name, t, s); }
-  NodeId real(double v) { return b.constant(Literal::real(v, DType::F32), DType::F32); }
-  NodeId integer(int64_t v) { return b.constant(Literal::integer(v, DType::I32), DType::I32); }
-  NodeId mm(NodeId x, NodeId y) { return b.contract(x, y, {}, {b.rank(x) - 1, b.rank(y) - 2}, DType::F32); }
+struct Bench : test::Bench {
   void range(NodeId x, int64_t low, int64_t high) {
     link::Fact f;
     f.input = x;

@@ -6,6 +6,7 @@
 
 #include "ir/build.h"
 #include "prove/prover.h"
+#include "unit/prove/bench.h"
 
 using namespace shardproof;
 using ir::DType;
@@ -16,9 +17,7 @@ using ir::Shape;
 
 namespace {
 
-struct Bench {
-  link::Problem p;
-  ir::Builder b{p.graph};
+struct Bench : test::Bench {
   // sequential, then distributed: what the ranks join by the sequential program's forms is joined only then.
   bool equal(NodeId x, NodeId y) {
     p.side.assign(p.graph.nodes.size(), -1);
@@ -31,12 +30,6 @@ struct Bench {
     why = prover.reason() + ": " + prover.detail();
     return yes;
   }
-  std::string why;
-  NodeId in(const char* name, Shape s) { return b.input(name, DType::F32, s); }
-  NodeId real(double v) { return b.constant(Literal::real(v, DType::F32), DType::F32); }
-  NodeId add(NodeId x, NodeId y) { return b.binary(Fn::Add, x, y); }
-  NodeId sub(NodeId x, NodeId y) { return b.binary(Fn::Sub, x, y); }
-  NodeId mul(NodeId x, NodeId y) { return b.binary(Fn::Mul, x, y); }
   NodeId relu(NodeId x) { return b.binary(Fn::Max, x, real(0)); }
   // x [batch, height], padded along the height, times w [window].
   NodeId conv(NodeId x, NodeId w, int64_t low, int64_t high, int64_t stride = 1) {
