@@ -336,6 +336,8 @@ class Check {
       if (r.status == Status::Proved) continue;
       if (f.status == interp::OutputFinding::Status::Agrees && f.holds && problem_->outputs[open[i]].expect.kind == Placement::Kind::Any)
         r.detail += fmt::format("{}on the inputs tried it is {}", r.detail.empty() ? "" : "; ", to_string(*f.holds, problem_->mesh));
+      if (f.status == interp::OutputFinding::Status::Agrees && problem_->outputs[open[i]].expect.kind != Placement::Kind::Any)
+        r.detail += fmt::format("{}on the inputs tried both sides agree", r.detail.empty() ? "" : "; ");
       if (f.status == interp::OutputFinding::Status::Undecided && !f.reason.empty())
         r.detail += fmt::format("{}not refuted: {}", r.detail.empty() ? "" : "; ", f.reason);
     }

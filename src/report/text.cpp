@@ -107,6 +107,23 @@ void list(std::string& out, const std::vector<std::string>& items, size_t shown)
 
 std::string title(const OutputReport& o) { return o.label.empty() || o.label == o.name ? o.name : fmt::format("{} ({})", o.label, o.name); }
 
+// Why an output is unknown, one reason a line. The two normal forms, of which one is missing an identity, are cut to what a person reads.
+std::vector<std::string> reasons(const std::string& detail) {
+  std::vector<std::string> out;
+  const std::string between = "   instead of   ";
+  constexpr size_t kForm = 160;
+  const auto cut = [](const std::string& form) { return form.size() <= kForm ? form : form.substr(0, kForm) + " ..."; };
+  for (size_t from = 0; from < detail.size();) {
+    const size_t to = std::min(detail.find("; ", from), detail.size());
+    std::string part = detail.substr(from, to - from);
+    if (const size_t at = part.find(between); at != std::string::npos)
+      part = fmt::format("the forms differ: {}, one-device: {}", cut(part.substr(at + between.size())), cut(part.substr(0, at)));
+    out.push_back(std::move(part));
+    from = to + 2;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string to_text(const CheckResult& r, const TextOptions& options) {
@@ -153,10 +170,22 @@ std::string to_text(const CheckResult& r, const TextOptions& options) {
   for (const OutputReport& o : r.outputs) {
     if (o.status != Status::Unknown || shown++ >= kShownOutputs) continue;
     out += fmt::format("\n{}: output {} is neither proved nor refuted ({})\n", paint(kYellow, "unknown"), clean(title(o)), o.reason);
-    if (!o.detail.empty()) out += fmt::format("  {} {}\n", paint(kBlue, "="), clean(o.detail));
+    for (const std::string& line : reasons(o.detail)) out += fmt::format("  {} {}\n", paint(kBlue, "="), clean(line));
     out += fmt::format("  {} expected {}\n", paint(kBlue, "="), clean(o.expected));
   }
   if (count[2] > kShownOutputs) out += fmt::format("\nand {} more\n", count[2] - kShownOutputs);
+  const auto unknown = [&](auto&& holds) {
+    return std::any_of(r.outputs.begin(), r.outputs.end(), [&](const OutputReport& o) { return o.status == Status::Unknown && holds(o); });
+  };
+  if (unknown([](const OutputReport& o) { return o.detail.find("not refuted: budget") != std::string::npos; }))
+    out += fmt::format(
+        "\n{}: this program is too large to look for a counterexample. Capture a smaller configuration of the same model (fewer layers, "
+        "features and\n"
+        "  tokens, the same parallelism): what goes wrong in parallel code rarely depends on sizes, and at small sizes it is found with "
+        "its operator\n",
+        paint(kBlue, "help"));
+  if (unknown([](const OutputReport& o) { return o.reason == "budget" && o.detail.find("time limit") != std::string::npos; }))
+    out += fmt::format("\n{}: the time limit cut proofs short; --time-limit SECONDS sets another one (0: none)\n", paint(kBlue, "help"));
 
   if (count[0] > 0) {
     out += fmt::format("\n{}\n", paint(kBold, "proved outputs"));
