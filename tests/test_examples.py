@@ -52,13 +52,13 @@ EXAMPLES = [
         "attention.wkv_b.weight",
     ),
     ("torch/megatron_gpt.py gpt", "megatron", ["triton"], "PROVED", "self_attention.linear_qkv.weight"),
-    ("jax/flax_transformer.py", "flax", ["optax"], "PROVED", "result[1][0].nu['params']['layer1']['down']['kernel']"),
+    ("jax/flax_transformer.py", "flax", ["optax"], "PROVED", "result[1][0].mu['params']['layer1']['down']['kernel']"),
     (
         "jax/flax_transformer.py --broken",
         "flax",
         ["optax"],
         "REFUTED",
-        "missing-all-reduce: 224 is a partial sum over tp|flax_transformer.py:64",
+        "missing-all-reduce: 224 is a partial sum over tp|flax_transformer.py:65",
     ),
     ("torch/megatron_gpt.py moe", "megatron", ["triton"], "PROVED|UNKNOWN", "local_experts.3.linear_fc2.weight"),
 ]
