@@ -504,7 +504,7 @@ variant(
 
 
 # --- a rank's rows of a padded window reach one border only (L-54)
-def pooled(x, w, padding=(0, 1)):
+def pooled_image(x, w, padding=(0, 1)):
     return F.avg_pool2d(F.relu(F.conv2d(x, w, padding=padding)), 2)
 
 
@@ -513,12 +513,12 @@ def with_halo(rank, x, w, wraps=False):
     full = all_gather(x, 2, dim=2)
     border = full if wraps else torch.zeros_like(full)
     rows = torch.cat([border[:, :, -1:], full, border[:, :, :1]], 2)
-    return pooled(rows[:, :, 4 * rank : 4 * rank + 6], w)
+    return pooled_image(rows[:, :, 4 * rank : 4 * rank + 6], w)
 
 
 spatial = case(
     "convolution_rows_pooled",
-    seq=lambda x, w: pooled(x, w, (1, 1)),
+    seq=lambda x, w: pooled_image(x, w, (1, 1)),
     dist=with_halo,
     inputs={"x": Tensor((2, 3, 8, 6), "Shard(2)@tp"), "w": Tensor((4, 3, 3, 3), "Replicate")},
     outputs={"out": {"expect": "Shard(2)@tp"}},
