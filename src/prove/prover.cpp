@@ -86,6 +86,48 @@ Prover::Answer Prover::equal(ir::NodeId x, ir::NodeId y) {
   return Answer::NotProved;
 }
 
+std::optional<ir::NodeId> Prover::first_strange(ir::NodeId y) {
+  Impl& m = *impl_;
+  const Algebra& a = m.eval.algebra;
+  if (!a.structure_known) return std::nullopt;
+  const auto strange = [&](ir::NodeId id) {
+    if (m.eval.undecided.count(id) != 0) return true;
+    for (const Cell& c : m.eval.value(id).cells) {
+      for (const Term& t : c.poly) {
+        for (const Factor& f : t.f) {
+          const Node& n = a.node(f.node);
+          const bool counted =
+              n.kind == Kind::Fn || n.kind == Kind::Sum || n.kind == Kind::Red || n.kind == Kind::Whole || n.kind == Kind::Take;
+          if (counted && !a.sequential(f.node) && !(n.kind == Kind::Red && n.kernel < a.sequential_kernels)) return true;
+        }
+      }
+    }
+    return false;
+  };
+  std::optional<ir::NodeId> first;
+  try {
+    if (!strange(y)) return std::nullopt;
+    std::vector<ir::NodeId> stack{y};
+    std::vector<char> seen(m.problem.graph.nodes.size(), 0);
+    while (!stack.empty()) {
+      const ir::NodeId id = stack.back();
+      stack.pop_back();
+      bool inherited = false;
+      for (ir::NodeId in : m.problem.graph[id].in) {
+        if (seen[in] == 2 || (seen[in] == 0 && strange(in))) {
+          inherited = true;
+          if (seen[in] == 0) seen[in] = 2, stack.push_back(in);
+        } else {
+          seen[in] = 1;
+        }
+      }
+      if (!inherited && id < m.linked && (!first || id < *first)) first = id;
+    }
+  } catch (const Overflow&) {
+  }
+  return first;
+}
+
 std::string Prover::describe(ir::NodeId x) {
   const Value v = impl_->eval.value(x);
   std::string out;

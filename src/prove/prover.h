@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ class Prover {
   // From now on: goals whose normal forms differ are compared with nested sums opened (L-65). Much work for what is wrong: for what no
   // evaluation refutes.
   void try_hard();
+
+  // Where to look first, after equal() did not succeed: the earliest node in the cone of y that is made of terms that the sequential
+  // program does not have, and from which such terms lead to y. Partial sums of its terms do not count. A hint and no proof of anything.
+  std::optional<ir::NodeId> first_strange(ir::NodeId y);
 
   // The normal form of a node, for tests and debugging.
   std::string describe(ir::NodeId x);

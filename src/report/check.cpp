@@ -199,6 +199,7 @@ class Check {
       auto tried = [&](size_t k) { return !out_.outputs[k].detail.starts_with("the time limit left no time"); };
       return tried(x) < tried(y);
     });
+    size_t hints = 0;
     for (size_t i = 0; i < open.size(); ++i) {
       OutputReport& r = out_.outputs[open[i]];
       if (options_.time_limit > 0) {
@@ -211,9 +212,28 @@ class Check {
       if (r.status == Status::Proved || reason == "budget") continue;
       r.reason = reason;
       r.detail = detail;  // the first difference is the shorter one, and says what the evaluation said
+      if (hints++ < 8) point_at_first(open[i], r);
     }
     count_proofs();
     out_.stats.prove = before + seconds_since(start);
+  }
+
+  // Where what cannot be proved begins, as far as the prover sees it: the place to look at first.
+  void point_at_first(size_t k, OutputReport& r) {
+    const link::Output output = problem_->outputs[k];
+    if (output.expect.kind == Placement::Kind::Any) return;
+    const auto goals = problem_->goals(output, output.expect);
+    if (!goals) return;
+    for (const auto& [x, y] : *goals) {
+      const std::optional<ir::NodeId> first = prover_->first_strange(y);
+      if (!first) continue;
+      const Site s = site_of(*problem_, *first, problem_->side[*first]);
+      r.detail +=
+          fmt::format("{}the first value without a counterpart in the one-device program is {}{}{}{}", r.detail.empty() ? "" : "; ",
+                      s.node.empty() ? "unnamed" : s.node, s.op.empty() ? "" : fmt::format(" ({})", s.op),
+                      s.rank >= 0 ? fmt::format(" of rank {}", s.rank) : "", s.file.empty() ? "" : fmt::format(", {}:{}", s.file, s.line));
+      return;
+    }
   }
 
   void count_proofs() {

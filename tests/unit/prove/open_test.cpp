@@ -53,3 +53,19 @@ TEST_CASE("bound variables that look alike in their own factors are told apart b
   CHECK(t.equal(t.total(t.mul(square, chain)), t.total(t.mul(t.mm(a, t.mm(t.tanh(h), a)), t.mm(a, a)))));
   CHECK_FALSE(t.equal(t.total(t.mul(square, chain)), t.total(t.mul(t.turned(square), chain))));
 }
+
+TEST_CASE("the place to look at first is where a value loses its counterpart in the one-device program") {
+  Bench t;
+  NodeId x = t.in("x", {4, 4}), w = t.in("w", {4, 4});
+  NodeId right = t.mm(t.tanh(x), w);
+  NodeId twice = t.add(x, x), wrong = t.tanh(twice), result = t.mm(wrong, w);
+  t.p.side.assign(t.p.graph.nodes.size(), -1);
+  link::Output o;
+  o.sequential = right;
+  o.checked = true;
+  t.p.outputs = {o};
+  prove::Prover prover(t.p);
+  REQUIRE(prover.equal(right, result) == prove::Prover::Answer::NotProved);
+  CHECK(prover.first_strange(result) == wrong);  // twice an input is the input's own form
+  CHECK_FALSE(prover.first_strange(right).has_value());
+}
