@@ -56,9 +56,8 @@ Number Claims::value(NodeId v, const int64_t* i) {
   return r;
 }
 
-uint64_t Claims::shape(NodeId v, const int64_t* i) {
-  const Cell* c = cell(v, i, x_);
-  return c ? t_.shape(c->poly, x_.data(), x_.size()) : 0;
+void Claims::formal(NodeId v, const int64_t* i, std::vector<Terms::Formal>& out) {
+  if (const Cell* c = cell(v, i, x_)) t_.formal(c->poly, x_.data(), x_.size(), out);
 }
 
 uint64_t Claims::number(NodeId v, const int64_t* i) const {
@@ -78,15 +77,14 @@ void Claims::top_terms(NodeId v, std::vector<uint32_t>& out) const {
 
 bool Claims::is_own_unknown(NodeId v) const {
   const Claim& c = *of_[v];
-  if (c.cells.size() != 1 || c.cells[0].poly.size() != 1) return false;
-  const Product& t = c.cells[0].poly[0];
-  if (t.num != 1 || t.den != 1 || t.f.size() != 1 || t.f[0].num != 1 || t.f[0].den != 1) return false;
-  const TermNode& n = t_.node(t.f[0].node);
+  const Factor* f = c.cells.size() == 1 ? only_read(c.cells[0].poly) : nullptr;
+  if (!f) return false;
+  const TermNode& n = t_.node(f->node);
   if (n.kind != TermKind::Base || n.origin != v) return false;
   // Read where it stands.
   const size_t w = c.cells[0].ext.size() + 1;
-  for (size_t k = 0; k < t.f[0].map.size(); ++k) {
-    if (t.f[0].map[k] == c.cells[0].pos[k]) continue;
+  for (size_t k = 0; k < f->map.size(); ++k) {
+    if (f->map[k] == c.cells[0].pos[k]) continue;
     if (k % w + 1 == w || c.cells[0].ext[k % w] != 1) return false;
   }
   return true;
@@ -104,17 +102,12 @@ void Points::add(const ir::Shape& shape, const Index& i) {
 }
 
 // Variables all 0, all at their end, each alone at its end and at 1, random ones.
-void Points::corners(const Located& cell, size_t rank, int amount, std::vector<Index>& out) {
+void Points::corners(const Located& cell, int amount, std::vector<Index>& out) {
   const std::vector<int64_t>& ext = cell.cell->ext;
   std::vector<int64_t> x(ext.size(), 0);
-  const size_t w = ext.size() + 1;
   auto emit = [&] {
-    Index i(rank, 0);
-    for (size_t d = 0; d < rank; ++d) {
-      i[d] = cell.cell->pos[d * w + w - 1];
-      for (size_t v = 0; v + 1 < w; ++v) i[d] += cell.cell->pos[d * w + v] * x[v];
-    }
-    out.push_back(std::move(i));
+    out.emplace_back();
+    rows_at(cell.cell->pos, x, out.back());
   };
   emit();
   for (size_t v = 0; v < ext.size(); ++v) x[v] = ext[v] - 1;
@@ -151,8 +144,7 @@ std::vector<Points::Link> Points::links(NodeId v, size_t operand, int64_t& shift
       break;
     case Op::Reverse:
       for (size_t k = 0; k < s.size(); ++k) {
-        const bool turned = std::find(n.a.begin(), n.a.end(), static_cast<int64_t>(k)) != n.a.end();
-        turned ? plain(k, k, s[k] - 1, -1) : plain(k, k);
+        contains(n.a, k) ? plain(k, k, s[k] - 1, -1) : plain(k, k);
       }
       break;
     case Op::Broadcast:
@@ -173,13 +165,13 @@ std::vector<Points::Link> Points::links(NodeId v, size_t operand, int64_t& shift
     }
     case Op::Window:
       for (size_t k = 0; k < s.size(); ++k) {
-        if (std::find(n.a.begin(), n.a.end(), static_cast<int64_t>(k)) == n.a.end()) plain(k, k);
+        if (!contains(n.a, k)) plain(k, k);
       }
       break;
     case Op::Reduce: {
       size_t kept = 0;
       for (size_t d = 0; d < s.size(); ++d) {
-        if (std::find(n.a.begin(), n.a.end(), static_cast<int64_t>(d)) == n.a.end()) plain(d, kept++);
+        if (!contains(n.a, d)) plain(d, kept++);
       }
       break;
     }
@@ -221,10 +213,10 @@ std::vector<Points::Link> Points::links(NodeId v, size_t operand, int64_t& shift
 }
 
 // All points of the product of the borders, or some if there are too many.
-void Points::grid(const ir::Shape& shape, std::vector<std::vector<int64_t>>& cuts) {
+void Points::grid(const ir::Shape& shape) {
   int64_t all = 1;
   for (size_t d = 0; d < shape.size(); ++d) {
-    auto& c = cuts[d];
+    auto& c = cuts_[d];
     c.insert(c.end(), {0, shape[d] - 1});
     std::sort(c.begin(), c.end());
     c.erase(std::unique(c.begin(), c.end()), c.end());
@@ -233,17 +225,15 @@ void Points::grid(const ir::Shape& shape, std::vector<std::vector<int64_t>>& cut
   }
   Index i(shape.size(), 0);
   if (all <= 32) {
-    std::vector<size_t> at(shape.size(), 0);
-    while (true) {
-      for (size_t d = 0; d < shape.size(); ++d) i[d] = cuts[d][at[d]];
+    Index at(shape.size(), 0), ends;
+    for (const auto& c : cuts_) ends.push_back(static_cast<int64_t>(c.size()));
+    do {
+      for (size_t d = 0; d < shape.size(); ++d) i[d] = cuts_[d][static_cast<size_t>(at[d])];
       add(shape, i);
-      size_t d = 0;
-      while (d < shape.size() && ++at[d] == cuts[d].size()) at[d++] = 0;
-      if (d == shape.size()) break;
-    }
+    } while (next(at, ends));
   } else {
     for (int k = 0; k < 24; ++k) {
-      for (size_t d = 0; d < shape.size(); ++d) i[d] = cuts[d][static_cast<size_t>(below(static_cast<int64_t>(cuts[d].size())))];
+      for (size_t d = 0; d < shape.size(); ++d) i[d] = cuts_[d][static_cast<size_t>(below(static_cast<int64_t>(cuts_[d].size())))];
       add(shape, i);
     }
   }
@@ -262,14 +252,9 @@ uint64_t Points::signature(NodeId v, const std::vector<NodeId>& values, const In
     if (!c) continue;
     for (const Product& t : c->poly) {
       for (const Factor& f : t.f) {
-        if (t_.node(f.node).kind == TermKind::Bracket) {
-          at.assign(t_.node(f.node).dims.size(), 0);
-          for (size_t d = 0; d < at.size(); ++d) {
-            at[d] = f.map[d * (x.size() + 1) + x.size()];
-            for (size_t k = 0; k < x.size(); ++k) at[d] += f.map[d * (x.size() + 1) + k] * x[k];
-          }
-          h = mix(h, t_.define(f.node, at.data()).v != 0);
-        }
+        if (t_.node(f.node).kind != TermKind::Bracket) continue;
+        rows_at(f.map, x, at);
+        h = mix(h, t_.define(f.node, at.data()).v != 0);
       }
     }
   }
@@ -326,6 +311,23 @@ void Points::changes(NodeId v, const std::vector<NodeId>& values) {
   t_.uncertain = false;
 }
 
+void Points::border(size_t d, int64_t low, int64_t high) {
+  if (cuts_[d].size() <= 400) cuts_[d].insert(cuts_[d].end(), {low, high});
+}
+
+// Corners and borders of a node's own cells.
+void Points::own(NodeId v, int amount) {
+  std::vector<Index> some;
+  for (const Located& c : claims_.cells(v)) {
+    corners(c, amount, some);
+    for (size_t d = 0; d < c.low.size(); ++d) {
+      border(d, c.low[d], c.high[d]);
+      for (const auto& g : c.digits[d]) border(d, c.low[d] + g.step, c.low[d] + g.step * (g.ext - 1));
+    }
+  }
+  for (const Index& i : some) add(p_.graph[v].shape, i);
+}
+
 std::vector<Index> Points::of(NodeId v, bool with_operands) {
   const ir::Node& n = p_.graph[v];
   const ir::Shape& shape = n.shape;
@@ -338,19 +340,8 @@ std::vector<Index> Points::of(NodeId v, bool with_operands) {
     for (NodeId in : n.in) cells += claims_.has(in) ? claims_.cells(in).size() : 0;
   }
   const int amount = cells > 64 ? 1 : 2;
-  std::vector<std::vector<int64_t>> cuts(rank);
-  auto border = [&](size_t d, int64_t low, int64_t high) {
-    if (cuts[d].size() > 400) return;
-    cuts[d].insert(cuts[d].end(), {low, high});
-  };
-  for (const Located& c : claims_.cells(v)) {
-    corners(c, rank, amount, some);
-    for (size_t d = 0; d < rank; ++d) {
-      border(d, c.low[d], c.high[d]);
-      for (const auto& g : c.digits[d]) border(d, c.low[d] + g.step, c.low[d] + g.step * (g.ext - 1));
-    }
-  }
-  for (const Index& i : some) add(shape, i);
+  cuts_.assign(rank, {});
+  own(v, amount);
   for (size_t k = 0; with_operands && k < n.in.size(); ++k) {
     if (!claims_.has(n.in[k])) continue;
     const ir::Shape& s = p_.graph[n.in[k]].shape;
@@ -360,14 +351,8 @@ std::vector<Index> Points::of(NodeId v, bool with_operands) {
     for (const Located& c : claims_.cells(n.in[k])) {
       if (n.op == Op::Reshape) {
         some.clear();
-        corners(c, s.size(), amount, some);
-        for (const Index& j : some) {
-          int64_t at = 0;
-          for (size_t d = 0; d < s.size(); ++d) at = at * s[d] + j[d];
-          Index i(rank, 0);
-          for (size_t d = rank; d-- > 0;) i[d] = at % shape[d], at /= shape[d];
-          add(shape, i);
-        }
+        corners(c, amount, some);
+        for (const Index& j : some) add(shape, unlinear(shape, linear(s, j)));
         continue;
       }
       if (map.empty()) continue;
@@ -383,7 +368,7 @@ std::vector<Index> Points::of(NodeId v, bool with_operands) {
           border(l.out, through(l, c.low[l.in] + g.step), through(l, c.low[l.in] + g.step * (g.ext - 1)));
       }
       some.clear();
-      corners(c, s.size(), amount, some);
+      corners(c, amount, some);
       for (const Index& j : some) {
         Index i(rank, 0);
         for (size_t d = 0; d < rank; ++d) i[d] = below(shape[d]);
@@ -392,7 +377,7 @@ std::vector<Index> Points::of(NodeId v, bool with_operands) {
       }
     }
   }
-  grid(shape, cuts);
+  grid(shape);
   std::vector<NodeId> values{v};
   if (n.op == Op::Map && with_operands) values.insert(values.end(), n.in.begin(), n.in.end());
   changes(v, values);
@@ -403,19 +388,10 @@ std::vector<Index> Points::of_pair(NodeId x, NodeId y) {
   const ir::Shape& shape = p_.graph[x].shape;
   found_.clear();
   seen_.clear();
-  std::vector<Index> some;
-  std::vector<std::vector<int64_t>> cuts(shape.size());
-  for (NodeId v : {x, y}) {
-    for (const Located& c : claims_.cells(v)) {
-      corners(c, shape.size(), 2, some);
-      for (size_t d = 0; d < shape.size(); ++d) {
-        cuts[d].insert(cuts[d].end(), {c.low[d], c.high[d]});
-        for (const auto& g : c.digits[d]) cuts[d].insert(cuts[d].end(), {c.low[d] + g.step, c.low[d] + g.step * (g.ext - 1)});
-      }
-    }
-  }
-  for (const Index& i : some) add(shape, i);
-  grid(shape, cuts);
+  cuts_.assign(shape.size(), {});
+  own(x, 2);
+  own(y, 2);
+  grid(shape);
   changes(x, {x, y});
   return std::move(found_);
 }

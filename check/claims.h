@@ -27,7 +27,7 @@ class Claims {
   Number value(ir::NodeId v, const int64_t* i);
   // The cell that holds element i and its variables there.
   const Cell* cell(ir::NodeId v, const int64_t* i, std::vector<int64_t>& x) const;
-  uint64_t shape(ir::NodeId v, const int64_t* i);
+  void formal(ir::NodeId v, const int64_t* i, std::vector<Terms::Formal>& out);
   uint64_t number(ir::NodeId v, const int64_t* i) const;  // of the cell that holds element i
   // Terms that stand in the claim's polys (each once, by kernel).
   void top_terms(ir::NodeId v, std::vector<uint32_t>& out) const;
@@ -59,9 +59,11 @@ class Points {
     int64_t offset, step;  // out = (in - offset) / step
   };
   std::vector<Link> links(ir::NodeId v, size_t operand, int64_t& shift) const;
-  void corners(const Located& cell, size_t rank, int amount, std::vector<Index>& out);
+  void corners(const Located& cell, int amount, std::vector<Index>& out);
+  void border(size_t d, int64_t low, int64_t high);
+  void own(ir::NodeId v, int amount);
   void add(const ir::Shape& shape, const Index& i);
-  void grid(const ir::Shape& shape, std::vector<std::vector<int64_t>>& cuts);
+  void grid(const ir::Shape& shape);
   void changes(ir::NodeId v, const std::vector<ir::NodeId>& values);
   uint64_t signature(ir::NodeId v, const std::vector<ir::NodeId>& values, const Index& i);
 
@@ -70,6 +72,7 @@ class Points {
   Terms& t_;
   std::mt19937_64 random_;
   std::vector<Index> found_;
+  std::vector<std::vector<int64_t>> cuts_;  // borders of each dimension
   std::unordered_set<uint64_t> seen_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "check/index.h"
 #include "check/terms.h"
 
 namespace shardproof::check {
@@ -50,29 +51,6 @@ void variables(const TermNode& n, size_t a, const std::vector<int64_t>& own, con
     for (int64_t e : n.inner[a]) low.push_back(0), ext.push_back(e);
   }
 }
-
-// outer (rows over `dims` indices) after inner (those indices, rows over w - 1 variables). False: too large.
-bool compose(const std::vector<int64_t>& outer, size_t dims, const std::vector<int64_t>& inner, size_t w, std::vector<int64_t>& out) {
-  const size_t rows = outer.size() / (dims + 1);
-  out.assign(rows * w, 0);
-  for (size_t r = 0; r < rows; ++r) {
-    for (size_t k = 0; k < w; ++k) {
-      __int128 v = k + 1 == w ? outer[r * (dims + 1) + dims] : 0;
-      for (size_t d = 0; d < dims; ++d) v += static_cast<__int128>(outer[r * (dims + 1) + d]) * inner[d * w + k];
-      if (v > kMost || v < -kMost) return false;
-      out[r * w + k] = static_cast<int64_t>(v);
-    }
-  }
-  return true;
-}
-
-// The poly is one read of one term.
-const Factor* only_read(const Poly& p) {
-  if (p.size() != 1 || p[0].num != 1 || p[0].den != 1 || p[0].f.size() != 1 || p[0].f[0].num != 1 || p[0].f[0].den != 1) return nullptr;
-  return &p[0].f[0];
-}
-
-int mantissa_bits(DType t) { return t == DType::F32 ? 24 : t == DType::BF16 ? 8 : t == DType::F16 ? 11 : 53; }
 
 void type_range(DType t, Derived& d) {
   d.integer = true;
@@ -709,11 +687,15 @@ Number literal_value(const ir::Literal& l, DType type) {
   return exact(static_cast<long double>(l.d));
 }
 
-bool literal_may_be(const ir::Literal& l, int64_t p, int64_t q, bool root) {
-  if (l.kind != ir::Literal::Kind::Float || !std::isfinite(l.d) || l.d == 0 || q <= 0) return false;
+long double last_place(const ir::Literal& l) {
   int exponent = 0;
   std::frexp(l.d, &exponent);
-  const long double ulp = std::ldexp(1.0L, exponent - mantissa_bits(l.format));
+  return std::ldexp(1.0L, exponent - (l.format == DType::F32 ? 24 : l.format == DType::BF16 ? 8 : l.format == DType::F16 ? 11 : 53));
+}
+
+bool literal_may_be(const ir::Literal& l, int64_t p, int64_t q, bool root) {
+  if (l.kind != ir::Literal::Kind::Float || !std::isfinite(l.d) || l.d == 0 || q <= 0) return false;
+  const long double ulp = last_place(l);
   if (!(static_cast<long double>(q) * static_cast<long double>(q) * ulp < 0.5L)) return false;
   long double v = static_cast<long double>(std::abs(p)) / static_cast<long double>(q);
   if (root) v = std::sqrt(v);

@@ -258,6 +258,8 @@ bool same(const Number& a, const Number& b) {
   return std::fabs(a.v - b.v) <= t;
 }
 
+Number neutral(Fn fn) { return exact(fn == Fn::Mul || fn == Fn::And ? 1 : fn == Fn::Max ? -INFINITY : fn == Fn::Min ? INFINITY : 0); }
+
 bool uninterpreted(Fn fn, DType from, DType to) {
   if (fn == Fn::Real || fn == Fn::Imag || fn == Fn::Complex || fn == Fn::Conj || fn == Fn::Digamma || fn == Fn::ErfInv) return true;
   if (fn == Fn::Abs && ir::is_complex(from)) return true;

@@ -36,6 +36,8 @@ Number divide(const Number& a, const Number& b, bool& uncertain);
 Number wrap(const Number& a, ir::DType type, bool& uncertain);  // two's complement, floor to the width
 // fn of elements whose operator has type `from` -> `to` (S-19, S-20).
 Number apply(ir::Fn fn, const Number* a, size_t n, ir::DType from, ir::DType to, bool& uncertain);
+// What a reduction over nothing gives.
+Number neutral(ir::Fn fn);
 // True for functions that `apply` does not compute: equal only by congruence.
 bool uninterpreted(ir::Fn fn, ir::DType from, ir::DType to);
 // 10^..., for messages.

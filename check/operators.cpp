@@ -13,29 +13,10 @@ using ir::Op;
 
 namespace {
 
-// Counts x up within extents, last fastest; false at the end.
-bool next(Index& x, const std::vector<int64_t>& extents) {
-  for (size_t k = extents.size(); k-- > 0;) {
-    if (++x[k] < extents[k]) return true;
-    x[k] = 0;
-  }
-  return false;
-}
-
 int64_t volume(const std::vector<int64_t>& extents) {
   int64_t v = 1;
   for (int64_t e : extents) v = e > 0 && v > (int64_t{1} << 50) / e ? int64_t{1} << 50 : v * e;
   return v;
-}
-
-Number neutral(Fn fn) {
-  switch (fn) {
-    case Fn::Mul:
-    case Fn::And: return exact(1);
-    case Fn::Max: return exact(-INFINITY);
-    case Fn::Min: return exact(INFINITY);
-    default: return exact(0);
-  }
 }
 
 Number combine(Fn fn, const Number& a, const Number& b, DType t, bool& uncertain) {
@@ -55,13 +36,8 @@ bool Operators::view(ir::NodeId v, const Index& i, ir::NodeId& from, Index& j) c
     case Op::Transpose:  // S-11
       for (size_t k = 0; k < i.size(); ++k) j[static_cast<size_t>(n.a[k])] = i[k];
       return true;
-    case Op::Reshape: {  // S-12
-      int64_t at = 0;
-      for (size_t k = 0; k < i.size(); ++k) at = at * n.shape[k] + i[k];
-      for (size_t k = s.size(); k-- > 0;) j[k] = at % s[k], at /= s[k];
-      return true;
-    }
-    case Op::Slice:  // S-13
+    case Op::Reshape: j = unlinear(s, linear(n.shape, i)); return true;  // S-12
+    case Op::Slice:                                                      // S-13
       for (size_t k = 0; k < i.size(); ++k) j[k] = n.a[k] + i[k] * n.c[k];
       return true;
     case Op::Reverse:  // S-14
@@ -351,14 +327,10 @@ Number Operators::at(ir::NodeId v, const Index& i) {
   Index j;
   if (view(v, i, from, j)) return read_(from, j.data());
   switch (n.op) {
-    case Op::Const: return literal_value(n.lit, n.dtype);                                   // S-2
-    case Op::Iota: return exact(static_cast<long double>(i[static_cast<size_t>(n.a[0])]));  // S-3
-    case Op::Dense: {                                                                       // S-4
-      size_t at = 0;
-      for (size_t d = 0; d < i.size(); ++d) at = at * static_cast<size_t>(n.shape[d]) + static_cast<size_t>(i[d]);
-      return literal_value((*n.dense)[at], n.dtype);
-    }
-    case Op::Map: {  // S-19, S-20
+    case Op::Const: return literal_value(n.lit, n.dtype);                                                // S-2
+    case Op::Iota: return exact(static_cast<long double>(i[static_cast<size_t>(n.a[0])]));               // S-3
+    case Op::Dense: return literal_value((*n.dense)[static_cast<size_t>(linear(n.shape, i))], n.dtype);  // S-4
+    case Op::Map: {                                                                                      // S-19, S-20
       std::vector<Number> a;
       for (ir::NodeId in : n.in) a.push_back(read_(in, g_[in].shape.empty() ? nullptr : i.data()));
       const DType t = g_[n.in[n.fn == Fn::Select ? 1 : 0]].dtype;

@@ -6,12 +6,11 @@
 #include <functional>
 #include <vector>
 
+#include "check/index.h"
 #include "check/number.h"
 #include "ir/graph.h"
 
 namespace shardproof::check {
-
-using Index = std::vector<int64_t>;
 
 class Operators {
  public:

@@ -12,6 +12,8 @@ namespace shardproof::check {
 namespace {
 
 constexpr uint64_t kAll = 600'000'000;  // reads of one certificate, about a minute
+constexpr uint64_t kMoodReads = 20'000;
+constexpr size_t kAlike = kMoods;
 constexpr Draw kDraws[] = {Draw::Generic, Draw::Positive, Draw::Special, Draw::Wild, Draw::Special, Draw::Generic};
 
 bool agree(Relation relation, const Number& l, const Number& r) {
@@ -112,6 +114,50 @@ std::vector<uint32_t> frontier(Terms& t) {
   return out;
 }
 
+using Feeling = std::pair<uint32_t, Mood>;
+
+// The moods that the terms read by either side may have, those first that rules most often forget.
+std::vector<Feeling> feelings(const Terms& t) {
+  std::set<uint32_t> kernels;
+  for (int s = 0; s < 2; ++s) {
+    for (uint32_t id : t.leaves[s]) kernels.insert(t.kernel(id));
+  }
+  std::vector<Feeling> out;
+  for (Mood mood :
+       {Mood::Undefined, Mood::Infinite, Mood::MinusInfinite, Mood::Zero, Mood::Low, Mood::High, Mood::Wanted, Mood::Minus, Mood::One}) {
+    for (uint32_t k : kernels) {
+      const Derived& d = t.derived(k);
+      const bool infinite = mood == Mood::Infinite || mood == Mood::MinusInfinite;
+      const bool whole = mood == Mood::Low || mood == Mood::High || mood == Mood::Wanted;
+      if (d.integer ? infinite : whole) continue;
+      if (d.finite && (infinite || mood == Mood::Undefined)) continue;
+      if (d.nonneg && (mood == Mood::MinusInfinite || mood == Mood::Minus)) continue;
+      if (!out.empty() && d.integer && d.lo == d.hi) continue;
+      out.emplace_back(k, mood);
+    }
+  }
+  return out;
+}
+
+// One round of the search for values at which the sides differ: all terms at one mood, each at each of its own, then some at random ones.
+void feel(Terms& t, const std::vector<Feeling>& all, size_t round) {
+  t.share(round % 3 == 0 ? 0 : round % 3 == 1 ? 1 : 3);
+  if (round < kAlike) {
+    t.share(0);
+    for (const auto& [kernel, mood] : all) {
+      if (static_cast<size_t>(mood) == 1 + round) t.feel(kernel, mood);
+    }
+  } else if (round < kAlike + 3 * all.size()) {
+    const auto& [kernel, mood] = all[(round - kAlike) % all.size()];
+    t.feel(kernel, mood);
+  } else {
+    for (uint64_t k = 0; k < 2 + round % 2; ++k) {
+      const auto& [kernel, mood] = all[mix(round, k) % all.size()];
+      t.feel(kernel, mood);
+    }
+  }
+}
+
 }  // namespace
 
 Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
@@ -192,6 +238,22 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
       for (size_t j = round % step; j < order.size() && !failed && t.spent <= t.budget; j += step) {
         t.favour(hints ? q.hint(order[j]) : nullptr);
         test(order[j]);
+      }
+    }
+    // Then the odd values, at a few points each time.
+    if (!failed && decided > 0) {
+      const std::vector<Feeling> all = feelings(t);
+      const uint64_t until = t.spent + std::max(kMoodReads, 6 * dearest);
+      order.push_back(first);
+      size_t next = 0;
+      for (size_t round = 0; round < kAlike + 9 * all.size() && !all.empty() && !failed && t.spent < std::min(until, t.budget); ++round) {
+        t.start(static_cast<uint64_t>(level) * 1000 + 500 + round, kDraws[round / 3 % 3]);
+        feel(t, all, round);
+        for (size_t j = 0; j < std::min<size_t>(order.size(), 3) && !failed; ++j) {
+          const size_t k = order[next++ % order.size()];
+          t.favour(q.hint && round % 2 ? q.hint(k) : nullptr);
+          test(k);
+        }
       }
     }
     result.tested += tried;

@@ -22,7 +22,7 @@ struct Equation {
   int levels = 40;                        // how often closed terms may be opened
   size_t rounds = 0;                      // of random functions; 0: as many as the number of points asks for
   uint64_t budget = 100'000'000;          // reads
-  uint64_t aim = 150'000;                 // reads after which fewer points have to do, if each is dear
+  uint64_t aim = 60'000;                  // reads after which fewer points have to do, if each is dear
   std::function<uint64_t(size_t)> piece;  // which piece of the claim holds point k: of each, some points stay; may be empty
 };
 

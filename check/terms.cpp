@@ -6,9 +6,11 @@
 #include <bit>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "check/cells.h"
+#include "check/index.h"
 
 namespace shardproof::check {
 
@@ -38,6 +40,7 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
   guards_.resize(n);
   positional_.assign(n, 0);
   helped_.assign(n, 0);
+  moods_.assign(n, Mood::None);
   measured_.assign(n, 0);
   kernel_.resize(n);
   open_.assign(n, 0);
@@ -77,6 +80,7 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
       }
       kernel_[id] = kernels.try_emplace(mix(h, secret_), id).first->second;
       kernel_nonneg_.try_emplace(kernel_[id], true).first->second &= derived_[id].nonneg;
+      kernel_zero_.try_emplace(kernel_[id], true).first->second &= !derived_[id].nonzero;
       std::vector<int64_t>& reach = reach_.try_emplace(kernel_[id], t.box).first->second;
       for (size_t b = 0; b < t.box.size(); b += 2)
         reach[b] = std::min(reach[b], t.box[b]), reach[b + 1] = std::max(reach[b + 1], t.box[b + 1]);
@@ -92,7 +96,16 @@ bool Terms::measured(uint32_t id) const {
 void Terms::start(uint64_t round, Draw draw) {
   seed_ = mix(secret_, round * 4 + static_cast<uint64_t>(draw));
   draw_ = draw;
+  wanted_.swap(noted_);
+  noted_.clear();
   memo_.clear();
+  for (uint32_t kernel : moody_) moods_[kernel] = Mood::None;
+  moody_.clear();
+}
+
+void Terms::feel(uint32_t kernel, Mood mood) {
+  moods_[kernel] = mood;
+  moody_.push_back(kernel);
 }
 
 void Terms::favour(const std::vector<int64_t>* values) {
@@ -104,6 +117,7 @@ void Terms::favour(const std::vector<int64_t>* values) {
 void Terms::close_all() {
   ++open_epoch_;
   memo_.clear();
+  noted_.clear();
 }
 
 void Terms::open(uint32_t id) {
@@ -204,6 +218,23 @@ std::vector<uint32_t> Terms::align(const std::vector<uint32_t>& left, const std:
   return out;
 }
 
+// p at x is e, and a bracket asks whether it is below the threshold: notes which values of the integers that stand in p for themselves
+// would put it on either side.
+void Terms::want(const Poly& p, const int64_t* x, size_t n, const Number& e, int64_t threshold) {
+  if (threshold <= kNegInf || threshold >= kPosInf || std::fabs(e.v) > 0x1p60L) return;
+  for (const Product& t : p) {
+    if (t.f.size() != 1 || !plain(t.f[0]) || t.den != 1 || std::abs(t.num) != 1 || !derived_[t.f[0].node].integer ||
+        c_.terms[t.f[0].node].kind == TermKind::Iota)
+      continue;
+    const Number v = factor(t.f[0], x, n);
+    if (!(std::fabs(v.v) < 0x1p60L)) continue;
+    const int64_t at = static_cast<int64_t>(v.v) + t.num * (threshold - static_cast<int64_t>(e.v));
+    for (int64_t near : {at, at - t.num}) {
+      if (std::find(noted_.begin(), noted_.end(), near) == noted_.end() && noted_.size() < 32) noted_.push_back(near);
+    }
+  }
+}
+
 bool Terms::read(uint32_t id, const int64_t* index, uint64_t& hash) const {
   const TermNode& n = c_.terms[id];
   for (size_t d = 0; d < n.dims.size(); ++d) {
@@ -221,12 +252,7 @@ Number Terms::factor(const Factor& f, const int64_t* x, size_t n) {
   if (rank > kUsualRank) many.resize(rank);
   int64_t* index = rank > kUsualRank ? many.data() : usual;
   const int64_t* row = f.map.data();
-  for (size_t d = 0; d < rank; ++d, row += n + 1) {
-    int64_t v = row[n];
-    for (size_t k = 0; k < n; ++k)
-      v = static_cast<int64_t>(static_cast<uint64_t>(v) + static_cast<uint64_t>(row[k]) * static_cast<uint64_t>(x[k]));
-    index[d] = v;
-  }
+  for (size_t d = 0; d < rank; ++d, row += n + 1) index[d] = row_at(row, x, n);
   switch (t.kind) {
     case TermKind::Iota: return exact(static_cast<long double>(index[0]));
     case TermKind::Inf: return exact(INFINITY);
@@ -266,20 +292,19 @@ Number Terms::factor(const Factor& f, const int64_t* x, size_t n) {
   return closed(f.node, index);
 }
 
+bool Terms::masked(const Product& t, const int64_t* x, size_t n) {
+  for (const Factor& f : t.f) {
+    if (c_.terms[f.node].kind != TermKind::Bracket || f.num <= 0) continue;
+    const Number b = factor(f, x, n);
+    if (b.v == 0 && b.e == 0) return true;
+  }
+  return false;
+}
+
 Number Terms::poly(const Poly& p, const int64_t* x, size_t n) {
   Number sum = exact(0);
   for (const Product& t : p) {
-    bool zero = false;
-    for (const Factor& f : t.f) {
-      if (c_.terms[f.node].kind == TermKind::Bracket && f.num > 0) {
-        const Number b = factor(f, x, n);
-        if (b.v == 0 && b.e == 0) {
-          zero = true;
-          break;
-        }
-      }
-    }
-    if (zero) continue;
+    if (masked(t, x, n)) continue;
     const bool plain = t.num == 1 && t.den == 1 && !t.f.empty();
     Number v = plain ? Number{} : fraction(t.num, t.den);
     for (const Factor& f : t.f) {
@@ -292,23 +317,41 @@ Number Terms::poly(const Poly& p, const int64_t* x, size_t n) {
   return sum;
 }
 
-uint64_t Terms::shape(const Poly& p, const int64_t* x, size_t n) const {
-  uint64_t sum = 0;
+void Terms::formal(const Poly& p, const int64_t* x, size_t n, std::vector<Formal>& out) const {
   for (const Product& t : p) {
-    uint64_t product = mix(static_cast<uint64_t>(t.num), static_cast<uint64_t>(t.den));
+    Formal product{t.num, t.den, t.f.size(), 0, false};
     for (const Factor& f : t.f) {
       uint64_t h = mix(mix(secret_, f.node), mix(static_cast<uint64_t>(f.num), static_cast<uint64_t>(f.den)));
       const int64_t* row = f.map.data();
-      for (size_t d = 0; d < c_.terms[f.node].dims.size(); ++d, row += n + 1) {
-        uint64_t v = static_cast<uint64_t>(row[n]);
-        for (size_t k = 0; k < n; ++k) v += static_cast<uint64_t>(row[k]) * static_cast<uint64_t>(x[k]);
-        h = mix(h, v);
-      }
-      product += h;
+      for (size_t d = 0; d < c_.terms[f.node].dims.size(); ++d, row += n + 1) h = mix(h, static_cast<uint64_t>(row_at(row, x, n)));
+      product.reads += h;
+      product.bracket |= c_.terms[f.node].kind == TermKind::Bracket;
     }
-    sum += mix(product, 0x5151);
+    out.push_back(product);
   }
-  return sum;
+}
+
+bool Terms::multiply(std::vector<Formal>& sum, const std::vector<Formal>& by) {
+  auto number = [](const std::vector<Formal>& p) { return p.size() == 1 && p[0].factors == 0; };
+  auto small = [](int64_t x) { return x != 0 && std::abs(x) < (int64_t{1} << 31); };
+  std::vector<Formal> out = number(sum) ? by : sum;
+  const std::vector<Formal>& other = number(sum) ? sum : by;
+  if (other.size() != 1) return false;
+  const Formal& b = other[0];
+  if (b.factors != 0 && (out.size() != 1 || b.bracket || out[0].bracket)) return false;
+  for (Formal& a : out) {
+    if (!small(a.num) || !small(a.den) || !small(b.num) || !small(b.den)) return false;
+    const int64_t num = a.num * b.num, den = a.den * b.den, common = std::gcd(num, den);
+    a = {num / common, den / common, a.factors + b.factors, a.reads + b.reads, a.bracket};
+  }
+  sum = std::move(out);
+  return true;
+}
+
+uint64_t Terms::shape(const std::vector<Formal>& sum) {
+  uint64_t h = 0;
+  for (const Formal& t : sum) h += mix(mix(static_cast<uint64_t>(t.num), static_cast<uint64_t>(t.den)) + t.reads, 0x5151);
+  return h;
 }
 
 Number Terms::define(uint32_t id, const int64_t* index) {
@@ -329,6 +372,8 @@ Number Terms::define(uint32_t id, const int64_t* index) {
       const Number e = poly(n.args[0], index, own);
       if (is_undefined(e)) return undefined();
       if (e.e != 0) uncertain = true;
+      want(n.args[0], index, own, e, n.lo);
+      want(n.args[0], index, own, e, n.hi);
       const bool low = n.lo <= kNegInf || e.v >= static_cast<long double>(n.lo),
                  high = n.hi >= kPosInf || e.v < static_cast<long double>(n.hi);
       return exact(low && high ? 1 : 0);
@@ -357,7 +402,8 @@ Number Terms::define(uint32_t id, const int64_t* index) {
         volume *= static_cast<long double>(n.box[2 * k + 1] - n.box[2 * k]);
       }
       const bool sum = n.fn == Fn::Add;
-      Number r = exact(sum ? 0 : n.fn == Fn::Mul || n.fn == Fn::And ? 1 : n.fn == Fn::Or ? 0 : n.fn == Fn::Max ? -INFINITY : INFINITY);
+      const DType type = n.fn == Fn::And || n.fn == Fn::Or ? DType::Bool : DType::F32;
+      Number r = neutral(n.fn);
       if (volume == 0) return r;
       if (volume > static_cast<long double>(budget - std::min(budget, spent))) {
         uncertain = too_deep = true;
@@ -370,8 +416,7 @@ Number Terms::define(uint32_t id, const int64_t* index) {
           r = add(r, v);
         } else {
           const Number pair[2] = {r, v};
-          r = apply(n.fn, pair, 2, n.fn == Fn::And || n.fn == Fn::Or ? DType::Bool : DType::F32,
-                    n.fn == Fn::And || n.fn == Fn::Or ? DType::Bool : DType::F32, uncertain);
+          r = apply(n.fn, pair, 2, type, type, uncertain);
         }
         size_t k = b;
         while (k-- > 0) {
@@ -463,10 +508,7 @@ bool Terms::guarded(uint32_t id, const int64_t* index) {
   const size_t own = c_.terms[id].dims.size();
   for (const Guard& g : guards_[id]) {
     std::vector<int64_t> x(g.variables);
-    for (size_t r = 0; r < g.variables; ++r) {
-      x[r] = g.rows[r * (own + 1) + own];
-      for (size_t d = 0; d < own; ++d) x[r] += g.rows[r * (own + 1) + d] * index[d];
-    }
+    for (size_t r = 0; r < g.variables; ++r) x[r] = row_at(g.rows.data() + r * (own + 1), index, own);
     const Number v = poly(*g.index, x.data(), x.size());
     holds = holds && v.e == 0 && v.v >= 0 && v.v < static_cast<long double>(g.extent);
   }
@@ -489,11 +531,24 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
     }
     d = at;
   };
+  // Infinite (with that sign) or undefined, as far as that is possible here.
+  auto odd = [&](int sign, Number& out) {
+    if (d.finite) return false;
+    look();
+    if (d.finite || guarded(id, index)) return false;
+    if (sign != 0 && d.noinf) return false;
+    out = sign == 0 ? undefined() : exact(sign < 0 && !d.nonneg ? -INFINITY : INFINITY);
+    return sign >= 0 || !d.nonneg;
+  };
   if (++spent > budget) uncertain = true;
+  Number v;
+  Mood mood = moods_[kernel_[id]];
   uint64_t h = mix(seed_, kernel_[id]);
   if (measured_[id]) {
     // Sometimes one summand is undefined or infinite: then so are all sums that hold it.
-    if (uint64_t r = mix(mix(seed_, kernel_[id]), 17); !d.finite && draw_ == Draw::Wild && read(id, index, r) && mix(r, 1) % 4 == 0) {
+    uint64_t r = mix(h, 17);
+    const bool wild = draw_ == Draw::Wild || (mood >= Mood::Infinite && mood <= Mood::Undefined);
+    if (!d.finite && wild && read(id, index, r) && (mood != Mood::None ? (r & share_) == 0 : mix(r, 1) % 4 == 0)) {
       bool inside = true;
       const std::vector<int64_t>& reach = reach_.at(kernel_[id]);
       for (size_t b = 0; b < n.box.size(); b += 2) {
@@ -501,83 +556,93 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
             reach[b] + static_cast<int64_t>(mix(r, 30 + b) % static_cast<uint64_t>(std::max<int64_t>(reach[b + 1] - reach[b], 1)));
         inside &= place >= n.box[b] && place < n.box[b + 1];
       }
-      if (inside) look();
-      if (inside && !d.finite && !guarded(id, index))
-        return mix(r, 2) % 2 || d.noinf ? undefined() : exact(!d.nonneg && mix(r, 3) % 2 ? -INFINITY : INFINITY);
+      const bool infinite = mood == Mood::None ? mix(r, 2) % 2 == 0 && !d.noinf : mood != Mood::Undefined;
+      const bool minus = mood == Mood::None ? mix(r, 3) % 2 != 0 : mood == Mood::MinusInfinite;
+      if (inside && odd(!infinite ? 0 : minus ? -1 : 1, v)) return v;
     }
+    if (mood == Mood::Zero && n.fn == Fn::Add && kernel_zero_.at(kernel_[id]) && read(id, index, r)) return exact(0);
     return measure(id, index);
   }
   if (!read(id, index, h)) return undefined();
-  if (!d.finite && draw_ == Draw::Wild && mix(h, 11) % 8 == 0) {
-    look();
+  if (mood != Mood::None && (mix(h, 41) & share_) != 0) mood = Mood::None;
+  if (mood == Mood::Undefined && odd(0, v)) return v;
+  if (draw_ == Draw::Wild && mix(h, 11) % 8 == 0) {
     const uint64_t r = mix(h, 12) % 4;
-    if (!d.finite && !guarded(id, index)) {
-      if (r < 2 || d.noinf) return undefined();
-      return exact(r == 2 || d.nonneg ? INFINITY : -INFINITY);
-    }
+    if (odd(r < 2 || d.noinf ? 0 : r == 2 || d.nonneg ? 1 : -1, v)) return v;
   }
   if (d.integer) {
     look();
-    const int64_t lo = std::max(d.lo, kNegInf), hi = std::min(d.hi, kPosInf);
-    if (lo >= hi) return exact(static_cast<long double>(lo));
-    auto allowed = [&](int64_t v) {  // what facts exclude between an exception and a range does not occur
-      return exact(static_cast<long double>(v <= d.gap_low || v >= d.gap_high ? v : mix(h, 21) % 2 ? d.gap_low : d.gap_high));
-    };
-    auto clamp = [&](int64_t v) { return allowed(std::clamp(v, lo, hi)); };
-    const uint64_t r = mix(h, 1);
-    if (favourites_ && !favourites_->empty() && r % 2 == 0) {
-      const int64_t t = (*favourites_)[mix(h, 6) % favourites_->size()];
-      if (t >= lo && t <= hi) return allowed(t);
-    }
-    if (draw_ == Draw::Special || r % 8 == 0) {
-      switch (mix(h, 2) % 8) {
-        case 0: return lo > kNegInf ? clamp(lo) : clamp(-1);
-        case 1: return hi < kPosInf ? clamp(hi) : clamp(1);
-        case 2: return clamp(0);
-        case 3: return lo > kNegInf ? clamp(lo + 1) : clamp(2);
-        case 4: return hi < kPosInf ? clamp(hi - 1) : clamp(-2);
-        default:
-          if (!thresholds_.empty()) {
-            const int64_t t = thresholds_[mix(h, 3) % thresholds_.size()];
-            if (t >= lo && t <= hi) return allowed(t);
-          }
-      }
-    }
-    if (static_cast<long double>(hi) - static_cast<long double>(lo) < 0x1p40L)
-      return allowed(lo + static_cast<int64_t>(r % static_cast<uint64_t>(hi - lo + 1)));
-    if (draw_ == Draw::Wild && mix(h, 7) % 2) {  // the ends of 64 bits: sums wrap there
-      const bool low = lo < 0 && mix(h, 8) % 2;
-      const long double end = low                                                                        ? -0x1p63L
-                              : n.kind == TermKind::Base && problem_.graph[n.origin].dtype == DType::U64 ? 0x1p64L - 1
-                                                                                                         : 0x1p63L - 1;
-      if (low ? lo <= kNegInf : hi >= kPosInf) return exact(end - (low ? -1 : 1) * static_cast<long double>(mix(h, 9) % 3));
-    }
-    if (draw_ == Draw::Wild && n.kind == TermKind::Base) {
-      const int64_t v = static_cast<int64_t>(mix(h, 4) % 512) - 256;
-      return clamp(v << (mix(h, 5) % 54));
-    }
-    return clamp(static_cast<int64_t>(mix(h, 4) % 64) - (lo < 0 ? 32 : 0) + (lo > 0 ? lo : 0));
+    return closed_integer(n, d, h, mood);
   }
-  long double v = 0;
+  if (mood == Mood::Infinite && odd(1, v)) return v;
+  if (mood == Mood::MinusInfinite && odd(-1, v)) return v;
   const uint64_t r = mix(h, 1);
-  if (draw_ == Draw::Special && r % 4 != 0) {
+  if ((draw_ == Draw::Special && r % 4 != 0) || (mood >= Mood::Zero && mood <= Mood::Minus)) {
     static constexpr double kSpecial[] = {0, 0, 1, -1, 2, -2, 0.5, 3};
-    v = kSpecial[mix(h, 2) % 8];
-    if (v <= 0 && !(d.nonneg && d.nonzero)) look();
-    if (v == 0 && d.nonzero) v = 1;
-    if (d.nonneg) v = std::fabs(v);
-    return exact(v);
+    long double s = mood == Mood::Zero ? 0 : mood == Mood::One ? 1 : mood == Mood::Minus ? -1 : kSpecial[mix(h, 2) % 8];
+    if (s <= 0 && !(d.nonneg && d.nonzero)) look();
+    if (s == 0 && d.nonzero) s = 1;
+    return exact(d.nonneg ? std::fabs(s) : s);
   }
-  v = 0.25L + unit(r) * 2;
-  if (draw_ == Draw::Wild) {
-    const int e = static_cast<int>(mix(h, 3) % 17) - 8;
-    v = std::ldexp(v, e);
-  }
+  long double s = 0.25L + unit(r) * 2;
+  if (draw_ == Draw::Wild) s = std::ldexp(s, static_cast<int>(mix(h, 3) % 17) - 8);
   if (!d.nonneg && draw_ != Draw::Positive && mix(h, 4) % 2) {
     look();
-    if (!d.nonneg) v = -v;
+    if (!d.nonneg) s = -s;
   }
-  return {v, std::fabs(v)};
+  return {s, std::fabs(s)};
+}
+
+Number Terms::closed_integer(const TermNode& n, const Derived& d, uint64_t h, Mood mood) const {
+  const int64_t lo = std::max(d.lo, kNegInf), hi = std::min(d.hi, kPosInf);
+  if (lo >= hi) return exact(static_cast<long double>(lo));
+  auto allowed = [&](int64_t v) {
+    if (v == 0 && d.nonzero) v = hi > 0 ? 1 : -1;
+    if (v > d.gap_low && v < d.gap_high) v = mix(h, 21) % 2 ? d.gap_low : d.gap_high;  // excluded by a fact
+    return exact(static_cast<long double>(v));
+  };
+  auto clamp = [&](int64_t v) { return allowed(std::clamp(v, lo, hi)); };
+  auto end = [&](bool low, uint64_t inwards) {  // the ends of 64 bits: sums wrap there
+    if (low ? lo > kNegInf : hi < kPosInf) return clamp(low ? lo : hi);
+    const bool wide = !low && n.kind == TermKind::Base && problem_.graph[n.origin].dtype == DType::U64;
+    return exact((low ? -0x1p63L : wide ? 0x1p64L - 1 : 0x1p63L - 1) - (low ? -1 : 1) * static_cast<long double>(inwards));
+  };
+  const uint64_t r = mix(h, 1);
+  if (mood == Mood::Low || mood == Mood::MinusInfinite) return end(true, 0);
+  if (mood == Mood::High || mood == Mood::Infinite) return end(false, 0);
+  if (mood == Mood::Zero || mood == Mood::One || mood == Mood::Minus) return clamp(mood == Mood::Zero ? 0 : mood == Mood::One ? 1 : -1);
+  if (mood == Mood::Wanted || r % 4 == 1) {
+    if (const size_t all = wanted_.size(); all != 0) return clamp(wanted_[mix(h, 22) % all]);
+  }
+  if (favourites_ && !favourites_->empty() && (r % 2 == 0 || mood == Mood::Wanted)) {
+    const int64_t t = (*favourites_)[mix(h, 6) % favourites_->size()];
+    if (t >= lo && t <= hi) return allowed(t);
+  }
+  if (draw_ == Draw::Special || r % 8 == 0) {
+    switch (mix(h, 2) % 8) {
+      case 0: return lo > kNegInf ? clamp(lo) : clamp(-1);
+      case 1: return hi < kPosInf ? clamp(hi) : clamp(1);
+      case 2: return clamp(0);
+      case 3: return lo > kNegInf ? clamp(lo + 1) : clamp(2);
+      case 4: return hi < kPosInf ? clamp(hi - 1) : clamp(-2);
+      default:
+        if (!thresholds_.empty()) {
+          const int64_t t = thresholds_[mix(h, 3) % thresholds_.size()];
+          if (t >= lo && t <= hi) return allowed(t);
+        }
+    }
+  }
+  if (static_cast<long double>(hi) - static_cast<long double>(lo) < 0x1p40L)
+    return allowed(lo + static_cast<int64_t>(r % static_cast<uint64_t>(hi - lo + 1)));
+  if (draw_ == Draw::Wild && mix(h, 7) % 2) {
+    const bool low = lo < 0 && mix(h, 8) % 2;
+    if (low ? lo <= kNegInf : hi >= kPosInf) return end(low, mix(h, 9) % 3);
+  }
+  if (draw_ == Draw::Wild && n.kind == TermKind::Base) {
+    const int64_t v = static_cast<int64_t>(mix(h, 4) % 512) - 256;
+    return clamp(v << (mix(h, 5) % 54));
+  }
+  return clamp(static_cast<int64_t>(mix(h, 4) % 64) - (lo < 0 ? 32 : 0) + (lo > 0 ? lo : 0));
 }
 
 }  // namespace shardproof::check

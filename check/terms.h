@@ -43,19 +43,36 @@ struct Derived {
 // Spread of random values: any; any positive ones; 0, 1, ends of ranges, equal ones; large, small, infinite and undefined ones.
 enum class Draw : uint8_t { Generic, Positive, Special, Wild };
 
+// What a term is made to be in one round: at all places, or at some.
+enum class Mood : uint8_t { None, Zero, One, Minus, Infinite, MinusInfinite, Undefined, Low, High, Wanted };
+constexpr int kMoods = 9;
+
 class Terms {
  public:
   // Derives facts of all terms; `problem` gives types, tables and facts of origins.
   Terms(const Certificate& certificate, const link::Problem& problem, uint64_t seed);
 
   Number poly(const Poly& p, const int64_t* x, size_t n);
+  bool masked(const Product& t, const int64_t* x, size_t n);   // a bracket of it is 0
   Number factor(const Factor& f, const int64_t* x, size_t n);  // without the exponent
-  // A hash of the poly at the point: equal hashes mean the same sum of products of the same reads.
-  uint64_t shape(const Poly& p, const int64_t* x, size_t n) const;
+  // The products of the poly at the point, appended: coefficient, and a hash of what is read (the sum of one of each factor).
+  struct Formal {
+    int64_t num = 1, den = 1;
+    size_t factors = 0;
+    uint64_t reads = 0;
+    bool bracket = false;  // it may hide the other factors
+  };
+  void formal(const Poly& p, const int64_t* x, size_t n, std::vector<Formal>& out) const;
+  // Single products without brackets, or a number other than 0 times anything. False: neither.
+  static bool multiply(std::vector<Formal>& sum, const std::vector<Formal>& by);
+  // A hash: equal hashes mean the same sum of products of the same reads.
+  static uint64_t shape(const std::vector<Formal>& sum);
   Number define(uint32_t id, const int64_t* index);  // open, whatever is set
 
   void start(uint64_t round, Draw draw);            // new random functions
   void favour(const std::vector<int64_t>* values);  // integers often take these values (until the next call)
+  void feel(uint32_t kernel, Mood mood);            // until the next start, as far as its facts allow
+  void share(uint64_t mask) { share_ = mask; }      // at places whose hash has none of these bits
   void close_all();
   void open(uint32_t id);  // and every term of its kernel
   bool is_open(uint32_t id) const { return open_[kernel_[id]] == open_epoch_; }
@@ -84,9 +101,11 @@ class Terms {
 
  private:
   Number closed(uint32_t id, const int64_t* index);
+  Number closed_integer(const TermNode& n, const Derived& d, uint64_t h, Mood mood) const;
   bool measured(uint32_t id) const;
   bool symbol(const TermNode& n) const;
   Number measure(uint32_t id, const int64_t* index);
+  void want(const Poly& p, const int64_t* x, size_t n, const Number& e, int64_t threshold);
   Number literal_term(const TermNode& n) const;
   Derived derive_node(const TermNode& n, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
   Derived derive_kind(const TermNode& n, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
@@ -124,6 +143,7 @@ class Terms {
   std::vector<uint32_t> kernel_;
   std::vector<std::vector<int64_t>> extent_, low_;            // of the box of each term's indices that anything in the certificate reads
   std::unordered_map<uint32_t, bool> kernel_nonneg_;          // all sums of the kernel are
+  std::unordered_map<uint32_t, bool> kernel_zero_;            // no sum of the kernel is known not to be 0
   std::unordered_map<uint32_t, std::vector<int64_t>> reach_;  // kernel -> lo, hi of each bound variable over all its boxes
   std::vector<uint32_t> open_;
   uint32_t open_epoch_ = 1;
@@ -132,6 +152,10 @@ class Terms {
   int side_ = 0;
   std::unordered_map<uint64_t, Number> memo_;
   std::vector<int64_t> thresholds_;
+  std::vector<Mood> moods_;      // by kernel
+  std::vector<uint32_t> moody_;  // kernels that have one
+  uint64_t share_ = 0;
+  std::vector<int64_t> wanted_, noted_;  // integers that lie on the two sides of a bracket that was evaluated
   const std::vector<int64_t>* favourites_ = nullptr;
   std::vector<Number> constants_;  // of Lit terms
   int depth_ = 0;
@@ -139,6 +163,7 @@ class Terms {
 
 // A literal as it is read (closed form or as it is), and whether the reading is within the rules of docs/manifest.md section 4.
 Number literal_value(const ir::Literal& l, ir::DType type);
+long double last_place(const ir::Literal& l);
 // p/q or sqrt(p/q) may stand for it.
 bool literal_may_be(const ir::Literal& l, int64_t p, int64_t q, bool root);
 

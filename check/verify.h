@@ -54,9 +54,12 @@ class Verifier {
   std::string draw(ir::NodeId v);
   std::string congruent(ir::NodeId v);
   std::string elements(ir::NodeId v);
-  bool summands(ir::NodeId v, const std::vector<int64_t>& extents, const std::vector<Index>& at, int levels);
-  bool summands_in(ir::NodeId v, const std::vector<int64_t>& extents, const Located& cell, const std::vector<Index>& at, int levels);
+  // `deep`: sums within sums are unrolled, too.
+  bool summands(ir::NodeId v, const std::vector<int64_t>& extents, const std::vector<Index>& where, bool deep);
+  bool summands_in(ir::NodeId v, const std::vector<int64_t>& extents, const Located& l, const std::vector<Index>& where, bool deep);
   Number at(ir::NodeId v, const Index& i);
+  bool literally(ir::NodeId v, const Index& i);
+  bool literally(ir::NodeId v, const std::vector<Terms::Formal>& claimed);
   uint64_t pieces(ir::NodeId v, const Index& i) const;
   std::vector<uint32_t> difference(ir::NodeId v, const std::vector<ir::NodeId>& in) const;
   Relation relation(ir::NodeId v) const;
@@ -65,7 +68,8 @@ class Verifier {
 
   const Certificate& c_;
   const link::Problem& p_;
-  Operators ops_;
+  Operators ops_, trace_;
+  std::vector<std::pair<ir::NodeId, Index>> reads_;  // what `trace_` read
   std::vector<Side> side_;
   std::vector<char> exact_;                                              // definedness matters: an is_nan or the like is above
   std::map<std::pair<uint64_t, int>, std::string> readings_;             // literal bits, format -> its reading

@@ -53,8 +53,6 @@ std::optional<Form> simplest(long double lo, long double hi, long double most) {
   return std::nullopt;
 }
 
-int mantissa_bits(ir::DType t) { return t == ir::DType::F32 ? 24 : t == ir::DType::BF16 ? 8 : t == ir::DType::F16 ? 11 : 53; }
-
 // p/q or sqrt(p/q) as a product states it: a fraction times at most one root of an integer.
 std::optional<Form> form_of(const Terms& terms, const Product& t) {
   __int128 p = std::abs(t.num), q = t.den;
@@ -94,9 +92,7 @@ std::string Verifier::reading(const ir::Literal& l, const Number& value, const P
     return fmt::format("the literal is {}, the certificate says {}, which is not a closed form within its last place", l.d, shown(value));
   }
   // No other form may fit.
-  int exponent = 0;
-  std::frexp(l.d, &exponent);
-  const long double x = std::fabs(static_cast<long double>(l.d)), ulp = std::ldexp(1.0L, exponent - mantissa_bits(l.format));
+  const long double x = std::fabs(static_cast<long double>(l.d)), ulp = last_place(l);
   const long double most = std::min(std::sqrt(0.5L / ulp), 1e7L);  // longer denominators would fit any number
   std::optional<Form> fraction = simplest(x - ulp, x + ulp, most),
                       root = simplest((x - ulp) * (x - ulp), (x + ulp) * (x + ulp), std::min(most, 65536.0L));
@@ -124,12 +120,7 @@ std::string Verifier::literal(NodeId v) {
   std::vector<Index> where;
   const int64_t elements = ir::num_elements(n.shape);
   if (n.op == Op::Dense && elements <= 4096) {
-    for (int64_t e = 0; e < elements; ++e) {
-      Index i(n.shape.size(), 0);
-      int64_t at = e;
-      for (size_t d = n.shape.size(); d-- > 0;) i[d] = at % n.shape[d], at /= n.shape[d];
-      where.push_back(std::move(i));
-    }
+    for (int64_t e = 0; e < elements; ++e) where.push_back(unlinear(n.shape, e));
   } else {
     where = points.of(v, false);
   }
@@ -148,12 +139,7 @@ std::string Verifier::literal(NodeId v) {
     terms.uncertain = false;
     const Number value = terms.poly(c->poly, x.data(), x.size());
     if (terms.uncertain) return fmt::format("claim of {}: could not be decided at {}", describe(v), text(i));
-    ir::Literal l = n.lit;
-    if (n.op == Op::Dense) {
-      size_t at = 0;
-      for (size_t d = 0; d < i.size(); ++d) at = at * static_cast<size_t>(n.shape[d]) + static_cast<size_t>(i[d]);
-      l = (*n.dense)[at];
-    }
+    const ir::Literal& l = n.op == Op::Dense ? (*n.dense)[static_cast<size_t>(linear(n.shape, i))] : n.lit;
     ++tested;
     if (std::string wrong = reading(l, value, c->poly.size() == 1 ? &c->poly[0] : nullptr, c->poly.empty(), n.dtype); !wrong.empty()) {
       return fmt::format("claim of {}: at {} {}", describe(v), text(i), wrong);
@@ -173,10 +159,9 @@ std::string Verifier::draw(NodeId v) {
   std::vector<Located> located(reads.size());
   for (size_t k = 0; k < reads.size(); ++k) {
     const Cell& c = claims.claim(v).cells[k];
-    const Product* t = c.poly.size() == 1 ? &c.poly[0] : nullptr;
-    if (!t || t->num != 1 || t->den != 1 || t->f.size() != 1 || t->f[0].num != 1 || t->f[0].den != 1)
-      return wrong("a draw is a piece of a sequential draw");
-    const TermNode& b = terms.node(t->f[0].node);
+    const Factor* f = only_read(c.poly);
+    if (!f) return wrong("a draw is a piece of a sequential draw");
+    const TermNode& b = terms.node(f->node);
     if (b.kind != TermKind::Base || p_.graph[b.origin].op != Op::Random || b.origin >= p_.side.size() ||
         p_.side[b.origin] != link::kSequential)
       return wrong("a draw is a piece of a sequential draw");
@@ -187,8 +172,7 @@ std::string Verifier::draw(NodeId v) {
       return wrong(fmt::format("the sequential draw {} has another distribution", s.label));
     reads[k].ext = c.ext;
     located[k].cell = &reads[k];
-    if (std::string why = locate(c.ext, t->f[0].map, s.shape, located[k]); !why.empty())
-      return wrong("it reads the sequential draw: " + why);
+    if (std::string why = locate(c.ext, f->map, s.shape, located[k]); !why.empty()) return wrong("it reads the sequential draw: " + why);
   }
   if (std::string why = partition(located, p_.graph[source].shape, false); !why.empty())
     return wrong("elements of the sequential draw are used twice: " + why);
@@ -321,10 +305,9 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
   for (int r : op.role) parallel = std::max(parallel, static_cast<size_t>(std::max(r, -1) + 1));
   for (const Index& i : where) {
     const Cell* c = claims.cell(v, i.data(), x);
-    const Product* t = c && c->poly.size() == 1 ? &c->poly[0] : nullptr;
-    if (!t || t->num != 1 || t->den != 1 || t->f.size() != 1 || t->f[0].num != 1 || t->f[0].den != 1)
-      return wrong("it is not claimed to be one operator");
-    const TermNode& f = terms.node(t->f[0].node);
+    const Factor* read = c ? only_read(c->poly) : nullptr;
+    if (!read) return wrong("it is not claimed to be one operator");
+    const TermNode& f = terms.node(read->node);
     if (f.kind != TermKind::Whole) return wrong("it is not claimed to be an operator");
     if (f.args.size() != op.args.size()) return wrong("another number of operands");
     // An inner dimension may be written in digits, the fastest first; the name says which, by the order in which inner dimensions occur.
@@ -362,10 +345,7 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
       return wrong(fmt::format("the operator is {}{}, the certificate says {}", op.name, layout, f.name));
     Place place{&f, {}, std::vector<int64_t>(parallel, 0)};
     // The result's coordinates in factors.
-    Index at(op.shape.size(), 0);
-    int64_t linear = 0;
-    for (size_t d = 0; d < i.size(); ++d) linear = linear * n.shape[d] + i[d];
-    for (size_t d = op.shape.size(); d-- > 0;) at[d] = linear % op.shape[d], linear /= op.shape[d];
+    const Index at = unlinear(op.shape, linear(n.shape, i));
     std::vector<int64_t> inner, inner_extents;
     for (size_t d = 0; d < at.size(); ++d) {
       if (op.role[d] >= 0) {
@@ -376,10 +356,9 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
       }
     }
     if (f.results != inner.size()) return wrong("a result of another form");
-    const size_t w = x.size() + 1, own = f.dims.size() - f.results;
+    const size_t own = f.dims.size() - f.results;
     for (size_t d = 0; d < f.dims.size(); ++d) {
-      int64_t value = t->f[0].map[d * w + w - 1];
-      for (size_t k = 0; k + 1 < w; ++k) value += t->f[0].map[d * w + k] * x[k];
+      const int64_t value = row_at(read->map.data() + d * (x.size() + 1), x.data(), x.size());
       if (f.dims[d] != kUnbounded && (value < 0 || value >= f.dims[d]))
         return wrong(fmt::format("at {} it reads outside of the term", text(i)));
       if (d < own) {
@@ -409,13 +388,10 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
         if (extents.empty()) break;
       }
       for (size_t c = 0; c < std::min<size_t>(corners.size(), 4); ++c) {
-        const Index& j = corners[(k * 4 + c) % corners.size()];
-        int64_t linear = 0;
-        for (size_t d = 0; d < s.size(); ++d) linear = linear * s[d] + j[d];
+        const Index j = unlinear(arg.shape, linear(s, corners[(k * 4 + c) % corners.size()]));
         std::vector<int64_t> u;
-        for (size_t d = arg.shape.size(); d-- > 0;) {
-          if (arg.role[d] < 0) u.insert(u.begin(), linear % arg.shape[d]);
-          linear /= arg.shape[d];
+        for (size_t d = 0; d < j.size(); ++d) {
+          if (arg.role[d] < 0) u.push_back(j[d]);
         }
         at.emplace_back(k, std::move(u));
       }
@@ -426,14 +402,11 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
     q.relation = relation(v);
     q.left = [&](size_t k) {
       const Place& place = places[at[k].first];
-      size_t next = 0;
-      int64_t linear = 0;
-      for (size_t d = 0; d < arg.shape.size(); ++d) {
-        linear = linear * arg.shape[d] + (arg.role[d] < 0 ? at[k].second[next++] : place.parallel[static_cast<size_t>(arg.role[d])]);
-      }
-      Index j(s.size(), 0);
-      for (size_t d = s.size(); d-- > 0;) j[d] = linear % s[d], linear /= s[d];
-      return claims.value(arg.input, j.data());
+      size_t inner = 0;
+      Index j(arg.shape.size());
+      for (size_t d = 0; d < j.size(); ++d)
+        j[d] = arg.role[d] < 0 ? at[k].second[inner++] : place.parallel[static_cast<size_t>(arg.role[d])];
+      return claims.value(arg.input, unlinear(s, linear(arg.shape, j)).data());
     };
     q.right = [&](size_t k) {
       const Place& place = places[at[k].first];

@@ -1,0 +1,77 @@
+// Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
+// Indices, affine rows and ranges: the arithmetic that every part of the checker needs.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "check/certificate.h"
+
+namespace shardproof::check {
+
+using Index = std::vector<int64_t>;
+
+// An affine row (n coefficients, then the constant) at x. It wraps: rows of a hostile file may be large.
+inline int64_t row_at(const int64_t* row, const int64_t* x, size_t n) {
+  auto v = static_cast<uint64_t>(row[n]);
+  for (size_t k = 0; k < n; ++k) v += static_cast<uint64_t>(row[k]) * static_cast<uint64_t>(x[k]);
+  return static_cast<int64_t>(v);
+}
+
+// All of `rows` at x.
+inline void rows_at(const std::vector<int64_t>& rows, const std::vector<int64_t>& x, Index& out) {
+  const size_t n = x.size();
+  out.resize(rows.size() / (n + 1));
+  for (size_t d = 0; d < out.size(); ++d) out[d] = row_at(rows.data() + d * (n + 1), x.data(), n);
+}
+
+// The place of i in row-major order, and back.
+inline int64_t linear(const std::vector<int64_t>& shape, const Index& i) {
+  int64_t at = 0;
+  for (size_t d = 0; d < shape.size(); ++d) at = at * shape[d] + i[d];
+  return at;
+}
+inline Index unlinear(const std::vector<int64_t>& shape, int64_t at) {
+  Index i(shape.size(), 0);
+  for (size_t d = shape.size(); d-- > 0;) i[d] = at % shape[d], at /= shape[d];
+  return i;
+}
+
+// Counts x up within extents, last fastest; false at the end.
+inline bool next(Index& x, const std::vector<int64_t>& extents) {
+  for (size_t k = extents.size(); k-- > 0;) {
+    if (++x[k] < extents[k]) return true;
+    x[k] = 0;
+  }
+  return false;
+}
+
+inline bool contains(const std::vector<int64_t>& list, size_t value) {
+  return std::find(list.begin(), list.end(), static_cast<int64_t>(value)) != list.end();
+}
+
+inline bool plain(const Factor& f) { return f.num == 1 && f.den == 1; }
+
+// The poly is one read of one term, or null.
+inline const Factor* only_read(const Poly& p) {
+  return p.size() == 1 && p[0].num == 1 && p[0].den == 1 && p[0].f.size() == 1 && plain(p[0].f[0]) ? p[0].f.data() : nullptr;
+}
+
+// outer (rows over `dims` indices) after inner (those indices, rows over w - 1 variables). False: too large.
+inline bool compose(const std::vector<int64_t>& outer, size_t dims, const std::vector<int64_t>& inner, size_t w,
+                    std::vector<int64_t>& out) {
+  const size_t rows = outer.size() / (dims + 1);
+  out.assign(rows * w, 0);
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t k = 0; k < w; ++k) {
+      __int128 v = k + 1 == w ? outer[r * (dims + 1) + dims] : 0;
+      for (size_t d = 0; d < dims; ++d) v += static_cast<__int128>(outer[r * (dims + 1) + d]) * inner[d * w + k];
+      if (v > static_cast<__int128>(kPosInf) || v < -static_cast<__int128>(kPosInf)) return false;
+      out[r * w + k] = static_cast<int64_t>(v);
+    }
+  }
+  return true;
+}
+
+}  // namespace shardproof::check
