@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "check/certificate.h"
+#include "check/index.h"
 #include "ir/types.h"
 
 namespace shardproof::check {

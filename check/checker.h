@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "check/certificate.h"
+#include "check/index.h"
 #include "link/problem.h"
 #include "manifest/manifest.h"
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "check/cells.h"
-#include "check/certificate.h"
 #include "check/operators.h"
 #include "check/terms.h"
+#include "frontend/certificate/certificate.h"
 #include "link/problem.h"
 
 namespace shardproof::check {

@@ -549,45 +549,35 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
     for (size_t i = 0; i < n.args.size(); ++i) v &= arg(i).*field;
     return v;
   };
+  auto among = [&](std::initializer_list<Fn> list) { return std::find(list.begin(), list.end(), n.fn) != list.end(); };
+  if (among({Fn::Exp, Fn::Exp2, Fn::Logistic, Fn::Cosh})) {
+    k.finite = a.finite;
+    k.nonneg = true;
+    k.nonzero = a.finite || n.fn == Fn::Cosh;
+    return k;
+  }
+  if (among({Fn::Tanh, Fn::Erf, Fn::Atan, Fn::Asinh, Fn::Sinh, Fn::Cbrt})) {
+    k.finite = a.finite, k.nonneg = a.nonneg, k.nonzero = a.nonzero;
+    return k;
+  }
+  if (among({Fn::Floor, Fn::Ceil, Fn::Round, Fn::RoundAway, Fn::Trunc, Fn::Sign})) {
+    k.finite = k.integer = a.finite;
+    k.nonneg = a.nonneg;
+    if (n.fn == Fn::Sign) k.integer = true, k.lo = k.nonneg ? 0 : -1, k.hi = 1, k.nonzero = a.nonzero;
+    return k;
+  }
+  if (n.fn >= Fn::Eq && n.fn <= Fn::Ge) k.finite = all(&Derived::finite);
+  if (among({Fn::IsFinite, Fn::IsNan, Fn::IsInf})) k.finite = true;
+  if ((n.fn >= Fn::Eq && n.fn <= Fn::Ge) || among({Fn::IsFinite, Fn::IsNan, Fn::IsInf})) {
+    k.nonneg = k.integer = true;
+    k.lo = 0, k.hi = 1;
+    return k;
+  }
   switch (n.fn) {
-    case Fn::Exp:
-    case Fn::Exp2:
-      k.nonneg = true;
-      k.finite = k.nonzero = a.finite;
-      return k;
-    case Fn::Log: k.finite = a.finite && a.nonneg && a.nonzero; return k;
-    case Fn::Logistic:
-      k.finite = k.nonzero = a.finite;
-      k.nonneg = true;
-      return k;
-    case Fn::Cosh:
-      k.finite = a.finite;
-      k.nonneg = k.nonzero = true;
-      return k;
-    case Fn::Tanh:
-    case Fn::Erf:
-    case Fn::Atan:
-    case Fn::Asinh:
-    case Fn::Sinh:
-    case Fn::Cbrt:
-      k.finite = a.finite;
-      k.nonneg = a.nonneg;
-      k.nonzero = a.nonzero;
-      return k;
     case Fn::Sin:
     case Fn::Cos:
     case Fn::Erfc: k.finite = a.finite; return k;
-    case Fn::Floor:
-    case Fn::Ceil:
-    case Fn::Round:
-    case Fn::RoundAway:
-    case Fn::Trunc:
-    case Fn::Sign:
-      k.finite = a.finite;
-      k.integer = a.finite;
-      k.nonneg = a.nonneg;
-      if (n.fn == Fn::Sign) k.integer = true, k.lo = k.nonneg ? 0 : -1, k.hi = 1, k.nonzero = a.nonzero;
-      return k;
+    case Fn::Log: k.finite = a.finite && a.nonneg && a.nonzero; return k;
     case Fn::Pow: {
       const Derived b = arg(1);
       if (a.finite && a.nonneg && a.nonzero) k.finite = b.finite, k.nonneg = true, k.nonzero = b.finite;
@@ -595,6 +585,11 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
     }
     case Fn::Abs:
       k = a;
+      if (ir::is_int(n.dtype)) {
+        Derived type;
+        type_range(n.dtype, type);
+        if (type.lo < 0 && a.lo <= type.lo) return type.finite = a.finite, type;  // of the least integer it is that itself
+      }
       k.nonneg = true;
       k.lo = 0;
       k.hi = a.lo <= kNegInf || a.hi >= kPosInf ? kPosInf : std::max(std::abs(a.lo), std::abs(a.hi));
@@ -626,52 +621,22 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
       k.lo = std::min(x.lo, y.lo), k.hi = std::max(x.hi, y.hi);
       return k;
     }
-    case Fn::Eq:
-    case Fn::Ne:
-    case Fn::Lt:
-    case Fn::Le:
-    case Fn::Gt:
-    case Fn::Ge:
-      k.finite = all(&Derived::finite);
-      k.nonneg = k.integer = true;
-      k.lo = 0, k.hi = 1;
-      return k;
-    case Fn::IsFinite:
-    case Fn::IsNan:
-    case Fn::IsInf:
-      k.finite = k.nonneg = k.integer = true;
-      k.lo = 0, k.hi = 1;
-      return k;
-    case Fn::Convert:
-    case Fn::Not:
-    case Fn::Xor:
-    case Fn::And:
-    case Fn::Or:
-    case Fn::Shl:
-    case Fn::ShrA:
-    case Fn::ShrL:
-    case Fn::PopCount:
-    case Fn::Clz:
-    case Fn::Div:
-    case Fn::FloorDiv:
-    case Fn::Rem:
-    case Fn::Mod: {
-      if (!ir::is_int(n.dtype)) return k;
-      type_range(n.dtype, k);
-      k.finite = all(&Derived::finite) && all(&Derived::integer);
-      if (n.fn == Fn::Shl || n.fn == Fn::ShrA || n.fn == Fn::ShrL) k.finite = false;
-      if (n.fn == Fn::Div || n.fn == Fn::FloorDiv || n.fn == Fn::Rem || n.fn == Fn::Mod) {
-        const Derived b = arg(1);
-        k.finite &= b.nonzero;
-        if ((n.fn == Fn::Mod || (n.fn == Fn::Rem && a.lo >= 0)) && b.lo > 0 && b.hi < kPosInf) k.lo = 0, k.hi = b.hi - 1, k.nonneg = true;
-        if (n.fn == Fn::Rem && a.lo >= 0 && b.lo > 0) k.hi = std::min(k.hi, a.hi);
-        if ((n.fn == Fn::FloorDiv || n.fn == Fn::Div) && a.lo >= 0 && b.lo > 0)
-          k.lo = 0, k.hi = a.hi >= kPosInf ? k.hi : a.hi / b.lo, k.nonneg = true;
-      }
-      return k;
-    }
-    default: return k;
+    default: break;
   }
+  const bool shift = among({Fn::Shl, Fn::ShrA, Fn::ShrL}), division = among({Fn::Div, Fn::FloorDiv, Fn::Rem, Fn::Mod});
+  const bool bits = among({Fn::Convert, Fn::Not, Fn::Xor, Fn::And, Fn::Or, Fn::PopCount, Fn::Clz});
+  if (!ir::is_int(n.dtype) || !(shift || division || bits)) return k;
+  type_range(n.dtype, k);
+  k.finite = !shift && all(&Derived::finite) && all(&Derived::integer);
+  if (division) {
+    const Derived b = arg(1);
+    k.finite &= b.nonzero;
+    if ((n.fn == Fn::Mod || (n.fn == Fn::Rem && a.lo >= 0)) && b.lo > 0 && b.hi < kPosInf) k.lo = 0, k.hi = b.hi - 1, k.nonneg = true;
+    if (n.fn == Fn::Rem && a.lo >= 0 && b.lo > 0) k.hi = std::min(k.hi, a.hi);
+    if ((n.fn == Fn::FloorDiv || n.fn == Fn::Div) && a.lo >= 0 && b.lo > 0)
+      k.lo = 0, k.hi = a.hi >= kPosInf ? k.hi : a.hi / b.lo, k.nonneg = true;
+  }
+  return k;
 }
 
 // --- literals -------------------------------------------------------------------------------------------------------------------

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "check/certificate.h"
+#include "frontend/certificate/certificate.h"
 
 namespace shardproof::check {
+
+using namespace certificate;
 
 using Index = std::vector<int64_t>;
 

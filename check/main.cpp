@@ -32,7 +32,7 @@ int run(const std::string& path, std::string manifest_path, std::optional<uint64
   file.seekg(0);
   file.read(bytes.data(), size);
   if (!file) return unreadable({"SP230", "cannot be read", path, 0, 0});
-  Result<check::Certificate> certificate = check::decode(bytes, path);
+  Result<check::Certificate> certificate = certificate::decode(bytes, path);
   if (!certificate) return unreadable(certificate.error());
   if (manifest_path.empty()) manifest_path = certificate->manifest;
   Result<manifest::Manifest> manifest = manifest::load(manifest_path);

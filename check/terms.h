@@ -15,8 +15,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "check/certificate.h"
 #include "check/number.h"
+#include "check/index.h"
 #include "link/problem.h"
 
 namespace shardproof::check {

@@ -26,31 +26,18 @@ struct Form {
   }
 };
 
-// The fraction with the smallest denominator in [lo, hi], 0 < lo <= hi, by a walk down the Stern-Brocot tree in strides.
-std::optional<Form> simplest(long double lo, long double hi, long double most) {
-  int64_t a[4] = {0, 1, 1, 0};  // left p, q; right p, q
-  for (int step = 0; step < 400; ++step) {
-    const int64_t p = a[0] + a[2], q = a[1] + a[3];
-    if (static_cast<long double>(q) > most || p > (int64_t{1} << 60)) return std::nullopt;
-    const long double m = static_cast<long double>(p) / static_cast<long double>(q);
-    if (m >= lo && m <= hi) return Form{p, q, false};
-    // As many strides in one direction as stay outside: doubled while possible.
-    const bool right = m < lo;  // go right: the left end moves
-    int64_t k = 1;
-    while (k < (int64_t{1} << 40)) {
-      const int64_t t = 2 * k;
-      const long double P = static_cast<long double>(right ? a[0] + t * a[2] : a[2] + t * a[0]),
-                        Q = static_cast<long double>(right ? a[1] + t * a[3] : a[3] + t * a[1]);
-      if (Q > most || (right ? P >= lo * Q : P <= hi * Q)) break;
-      k = t;
-    }
-    if (right) {
-      a[0] += k * a[2], a[1] += k * a[3];
-    } else {
-      a[2] += k * a[0], a[3] += k * a[1];
-    }
-  }
-  return std::nullopt;
+// The fraction with the smallest denominator in [lo, hi], 0 <= lo <= hi, by continued fractions.
+std::optional<Form> simplest(long double lo, long double hi, long double most, int depth = 0) {
+  const long double whole = std::floor(lo), limit = std::ldexp(1.0L, 60);
+  if (depth > 60 || !(whole < limit)) return std::nullopt;
+  const auto n = static_cast<int64_t>(whole);
+  if (whole == lo) return Form{n, 1, false};
+  if (hi >= whole + 1) return Form{n + 1, 1, false};
+  const std::optional<Form> rest = simplest(1 / (hi - whole), 1 / (lo - whole), most, depth + 1);  // q/p - n
+  if (!rest || static_cast<long double>(rest->p) > most ||
+      static_cast<long double>(n) * static_cast<long double>(rest->p) + static_cast<long double>(rest->q) > limit)
+    return std::nullopt;
+  return Form{n * rest->p + rest->q, rest->p, false};
 }
 
 // p/q or sqrt(p/q) as a product states it: a fraction times at most one root of an integer.

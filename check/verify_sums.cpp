@@ -421,7 +421,7 @@ bool Verifier::summands_in(NodeId v, const std::vector<int64_t>& extents, const 
     values.emplace_back();
     for (plan.way = 0; plan.way < plan.ways.size(); ++plan.way) values.back().push_back(walked(plan, probe));
   }
-  size_t tries = kTries, visits = 50'000;
+  int64_t tries = kTries, visits = 50'000;
   std::function<bool(size_t, Number)> fits = [&](size_t p, Number total) {
     if (p == list.size()) return same(left, total) && tries-- > 0 && holds();
     for (size_t way = 0; way < values[p].size() && tries > 0 && visits > 0; ++way, --visits) {

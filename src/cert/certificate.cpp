@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "check/certificate.h"
+#include "frontend/certificate/certificate.h"
 #include "prove/eval.h"
 #include "prove/prover.h"
 #include "util/sha256.h"
@@ -30,7 +30,7 @@ class Writer {
   Writer(link::Problem& problem, prove::Prover& prover) : problem_(problem), eval_(prover.evaluator()), linked_(prover.linked()) {}
 
   std::string write(const manifest::Manifest& m, const std::vector<std::pair<size_t, manifest::Placement>>& proofs,
-                    check::Certificate& out) {
+                    certificate::Certificate& out) {
     out.product = SHARDPROOF_VERSION;
     out.manifest = m.path;
     out.manifest_hash = sha256_hex(m.canonical);
@@ -43,7 +43,7 @@ class Writer {
       const link::Output output = problem_.outputs[index];
       const auto goals = problem_.goals(output, placement);
       if (!goals) return fmt::format("output {} has no goals", output.name);
-      check::OutputProof proof{output.name, to_string(placement, problem_.mesh), {}};
+      certificate::OutputProof proof{output.name, to_string(placement, problem_.mesh), {}};
       for (const auto& [x, y] : *goals) {
         roots.insert(roots.end(), {x, y});
         proof.goals.emplace_back(number(x), number(y));
@@ -63,7 +63,7 @@ class Writer {
     return static_cast<NodeId>(v - first_goal_ + linked_);
   }
 
-  void claims(const std::vector<NodeId>& roots, check::Certificate& out) {
+  void claims(const std::vector<NodeId>& roots, certificate::Certificate& out) {
     const ir::Graph& g = problem_.graph;
     for (NodeId v : roots) eval_.value(v);
     std::vector<char> seen(g.nodes.size(), 0);
@@ -93,20 +93,20 @@ class Writer {
     for (NodeId v : cone) {
       if (g[v].dtype == ir::DType::Token) continue;
       const prove::Value& value = eval_.value(v);
-      check::Claim claim{number(v), {}};
+      certificate::Claim claim{number(v), {}};
       for (const prove::Cell& c : value.cells) claim.cells.push_back(cell(c));
       out.ranks.push_back(static_cast<int64_t>(g[v].shape.size()));
       out.claims.push_back(std::move(claim));
     }
   }
 
-  check::Cell cell(const prove::Cell& c) { return {c.ext, c.pos, poly(c.poly)}; }
+  certificate::Cell cell(const prove::Cell& c) { return {c.ext, c.pos, poly(c.poly)}; }
 
-  check::Poly poly(const prove::Poly& p) {
-    check::Poly out;
+  certificate::Poly poly(const prove::Poly& p) {
+    certificate::Poly out;
     out.reserve(p.size());
     for (const prove::Term& t : p) {
-      check::Product q{t.coef.num(), t.coef.den(), {}};
+      certificate::Product q{t.coef.num(), t.coef.den(), {}};
       q.f.reserve(t.f.size());
       for (const prove::Factor& f : t.f) {
         use(f.node);
@@ -122,8 +122,8 @@ class Writer {
     if (!used_[id]) used_[id] = 1, pending_.push_back(id);
   }
 
-  void terms(check::Certificate& out) {
-    std::unordered_map<prove::Nid, check::TermNode> made;
+  void terms(certificate::Certificate& out) {
+    std::unordered_map<prove::Nid, certificate::TermNode> made;
     while (!pending_.empty()) {
       const prove::Nid id = pending_.back();
       pending_.pop_back();
@@ -135,24 +135,24 @@ class Writer {
       renumbered[id] = static_cast<uint32_t>(out.terms.size());
       out.terms.push_back(std::move(made.at(id)));
     }
-    auto renumber = [&](check::Poly& p) {
-      for (check::Product& t : p) {
-        for (check::Factor& f : t.f) f.node = renumbered[f.node];
+    auto renumber = [&](certificate::Poly& p) {
+      for (certificate::Product& t : p) {
+        for (certificate::Factor& f : t.f) f.node = renumbered[f.node];
       }
     };
-    for (check::TermNode& n : out.terms) {
-      for (check::Poly& p : n.args) renumber(p);
-      for (check::Cell& c : n.cells) renumber(c.poly);
+    for (certificate::TermNode& n : out.terms) {
+      for (certificate::Poly& p : n.args) renumber(p);
+      for (certificate::Cell& c : n.cells) renumber(c.poly);
     }
-    for (check::Claim& c : out.claims) {
-      for (check::Cell& k : c.cells) renumber(k.poly);
+    for (certificate::Claim& c : out.claims) {
+      for (certificate::Cell& k : c.cells) renumber(k.poly);
     }
   }
 
-  check::TermNode term(prove::Nid id) {
+  certificate::TermNode term(prove::Nid id) {
     const prove::Node& n = eval_.algebra.node(id);
-    check::TermNode t;
-    t.kind = static_cast<check::TermKind>(n.kind);
+    certificate::TermNode t;
+    t.kind = static_cast<certificate::TermKind>(n.kind);
     t.fn = n.fn;
     t.dtype = n.dtype;
     t.dims = n.dims;
@@ -210,10 +210,10 @@ std::string write_certificate(const manifest::Manifest& manifest, link::Problem&
                               const std::vector<std::pair<size_t, manifest::Placement>>& proofs, const std::string& path) {
   try {
     prover.allow(0);
-    check::Certificate certificate;
+    certificate::Certificate certificate;
     if (std::string wrong = Writer(problem, prover).write(manifest, proofs, certificate); !wrong.empty()) return wrong;
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
-    file << check::encode(certificate);
+    file << certificate::encode(certificate);
     file.close();
     return file ? "" : fmt::format("{} cannot be written", path);
   } catch (const prove::Overflow& e) {

@@ -1,6 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Writes what a prover found as a certificate: the definitions of its terms and its claims about the nodes that the goals need. The form of
-// the file is the checker's (check/certificate.h), which is all that the two share.
+// the file (frontend/certificate) is all that writer and checker share.
 #pragma once
 
 #include <string>

@@ -3,15 +3,15 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "check/certificate.h"
+#include "frontend/certificate/certificate.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace shardproof;
   const std::string bytes = "shardproof certificate 1\n" + std::string(reinterpret_cast<const char*>(data), size);
-  Result<check::Certificate> c = check::decode(bytes, "fuzz");
+  Result<certificate::Certificate> c = certificate::decode(bytes, "fuzz");
   if (!c) return 0;
-  const std::string again = check::encode(*c);
-  Result<check::Certificate> back = check::decode(again, "fuzz");
-  if (!back || check::encode(*back) != again) std::abort();
+  const std::string again = certificate::encode(*c);
+  Result<certificate::Certificate> back = certificate::decode(again, "fuzz");
+  if (!back || certificate::encode(*back) != again) std::abort();
   return 0;
 }

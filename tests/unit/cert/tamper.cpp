@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <random>
 #include <sstream>
@@ -16,6 +17,7 @@
 #include "cert/certificate.h"
 #include "check/checker.h"
 #include "check/claims.h"
+#include "frontend/certificate/certificate.h"
 #include "prove/prover.h"
 #include "util/sha256.h"
 
@@ -67,14 +69,14 @@ std::optional<Proof> proof_of(const fs::path& folder) {
   std::stringstream bytes;
   bytes << in.rdbuf();
   fs::remove(file);
-  Result<check::Certificate> back = check::decode(bytes.str(), "file");
+  Result<check::Certificate> back = certificate::decode(bytes.str(), "file");
   REQUIRE(back.ok());
   p.certificate = *back;
   return p;
 }
 
 std::string verdict(const Proof& p, const check::Certificate& c, uint64_t seed) {
-  Result<check::Certificate> back = check::decode(check::encode(c), "changed");
+  Result<check::Certificate> back = certificate::decode(certificate::encode(c), "changed");
   if (!back) return back.error().message;
   link::Problem problem = *p.fresh;
   return check::check(*back, p.manifest, problem, seed).rejected;
@@ -186,6 +188,125 @@ bool same_meaning(const Proof& p, const check::Certificate& a, const check::Cert
   return true;
 }
 
+// What else a certificate consists of: each edit takes a place of its own at random; false: there was none.
+struct Edit {
+  const char* what;
+  std::function<bool(check::Certificate&, std::mt19937_64&)> apply;
+};
+
+std::vector<Edit> edits() {
+  using check::TermKind;
+  auto one = [](auto& list, std::mt19937_64& r) -> decltype(list[0])& { return list[r() % list.size()]; };
+  auto term = [](std::mt19937_64& r, check::Certificate& c, auto fits) -> check::TermNode* {
+    for (int k = 0; k < 60 && !c.terms.empty(); ++k) {
+      check::TermNode& n = c.terms[r() % c.terms.size()];
+      if (fits(n)) return &n;
+    }
+    return nullptr;
+  };
+  // Some poly with products: of a term or of a claim.
+  auto poly = [](std::mt19937_64& r, check::Certificate& c) -> check::Poly* {
+    for (int k = 0; k < 60; ++k) {
+      check::Poly* p = nullptr;
+      if (r() % 2 && !c.terms.empty()) {
+        check::TermNode& n = c.terms[r() % c.terms.size()];
+        if (!n.args.empty()) p = &n.args[r() % n.args.size()];
+      } else {
+        p = &c.claims[r() % c.claims.size()].cells[0].poly;
+      }
+      if (p && !p->empty()) return p;
+    }
+    return nullptr;
+  };
+  auto with_factors = [poly](std::mt19937_64& r, check::Certificate& c) -> check::Product* {
+    for (int k = 0; k < 20; ++k) {
+      check::Poly* p = poly(r, c);
+      if (p && !p->front().f.empty()) return &p->front();
+    }
+    return nullptr;
+  };
+  return {
+      {"kind of term",
+       [=](auto& c, auto& r) {
+         auto* n = term(r, c, [](auto&) { return true; });
+         return n &&
+                (n->kind = static_cast<TermKind>((static_cast<int>(n->kind) + 1 + static_cast<int>(r() % 10)) % check::kTermKinds), true);
+       }},
+      {"function",
+       [=](auto& c, auto& r) {
+         auto* n = term(r, c, [](auto& t) { return t.kind == TermKind::Fn || t.kind == TermKind::Red; });
+         return n && (n->fn = static_cast<ir::Fn>(1 + r() % 50), true);
+       }},
+      {"type of a function",
+       [=](auto& c, auto& r) {
+         auto* n = term(r, c, [](auto& t) { return t.kind == TermKind::Fn || t.kind == TermKind::Whole; });
+         return n && (n->dtype = static_cast<ir::DType>(r() % 16), true);
+       }},
+      {"name",
+       [=](auto& c, auto& r) {
+         auto* n = term(r, c, [](auto& t) { return !t.name.empty(); });
+         return n && (n->name[r() % n->name.size()] ^= static_cast<char>(1 + r() % 7), true);
+       }},
+      {"inner extents",
+       [=](auto& c, auto& r) {
+         auto* n = term(r, c, [](auto& t) { return !t.inner.empty() && !t.inner[0].empty(); });
+         return n && (n->inner[0][0] += 1, true);
+       }},
+      {"results of an operator",
+       [=](auto& c, auto& r) {
+         auto* n = term(r, c, [](auto& t) { return t.kind == TermKind::Whole; });
+         return n && (n->results += 1, true);
+       }},
+      {"arguments swapped",
+       [=](auto& c, auto& r) {
+         auto* n = term(r, c, [](auto& t) { return t.args.size() > 1; });
+         return n && (std::swap(n->args[0], n->args[1]), true);
+       }},
+      {"definition dropped",
+       [=](auto& c, auto& r) {
+         auto* n = term(r, c, [](auto& t) { return !t.args.empty(); });
+         return n && (n->args.pop_back(), true);
+       }},
+      {"definitions swapped",
+       [=](auto& c, auto& r) {
+         if (c.terms.size() < 2) return false;
+         const size_t k = 1 + r() % (c.terms.size() - 1);
+         std::swap(c.terms[k], c.terms[k - 1]);
+         return true;
+       }},
+      {"product dropped",
+       [=](auto& c, auto& r) {
+         auto* p = poly(r, c);
+         return p && (p->pop_back(), true);
+       }},
+      {"product doubled",
+       [=](auto& c, auto& r) {
+         auto* p = poly(r, c);
+         return p && (p->push_back(one(*p, r)), true);
+       }},
+      {"factor dropped",
+       [=](auto& c, auto& r) {
+         auto* t = with_factors(r, c);
+         return t && (t->f.pop_back(), true);
+       }},
+      {"factor doubled",
+       [=](auto& c, auto& r) {
+         auto* t = with_factors(r, c);
+         return t && (t->f.push_back(check::Factor(t->f[0])), true);
+       }},
+      {"cell dropped",
+       [=](auto& c, auto& r) {
+         auto& k = one(c.claims, r).cells;
+         return !k.empty() && (k.pop_back(), true);
+       }},
+      {"variable of a cell",
+       [=](auto& c, auto& r) {
+         auto& k = one(c.claims, r).cells;
+         return !k.empty() && (k[0].ext.push_back(1 + static_cast<int64_t>(r() % 2)), true);
+       }},
+  };
+}
+
 const char* const kPrograms[] = {"mlp_tp2",
                                  "vocab_parallel_embedding",
                                  "causal_mask_offset",
@@ -250,6 +371,35 @@ TEST_CASE("a changed number is rejected, or changes nothing") {
   }
   MESSAGE(changed, " changes: ", rejected, " rejected, ", same, " of the same meaning");
   CHECK(rejected > changed / 2);
+}
+
+TEST_CASE("an edit of any part of a certificate is rejected, or changes nothing") {
+  const char* many = std::getenv("SHARDPROOF_TAMPER");
+  const size_t each = many ? static_cast<size_t>(std::atoll(many)) / 10 : 12;
+  std::mt19937_64 random(11);
+  std::map<std::string, std::pair<size_t, size_t>> table;  // tried, rejected
+  for (const char* name : kPrograms) {
+    std::optional<Proof> p = proof_of(kGolden / name);
+    REQUIRE(p);
+    for (const Edit& edit : edits()) {
+      for (size_t k = 0; k < each; ++k) {
+        check::Certificate c = p->certificate;
+        if (!edit.apply(c, random) || certificate::encode(c) == certificate::encode(p->certificate)) continue;
+        auto& [tried, rejected] = table[edit.what];
+        ++tried;
+        if (!verdict(*p, c, random()).empty())
+          ++rejected;
+        else
+          CHECK_MESSAGE(same_meaning(*p, p->certificate, c), std::string(name), ": ", edit.what, " was accepted");
+      }
+    }
+  }
+  for (const Edit& edit : edits()) {
+    const auto [tried, rejected] = table[edit.what];
+    MESSAGE(std::string(edit.what), ": ", tried, " tried, ", rejected, " rejected");
+    CHECK_MESSAGE(rejected > tried / 2, std::string(edit.what));
+    CHECK_MESSAGE(rejected > 0, std::string(edit.what), " was never tried");
+  }
 }
 
 TEST_CASE("dropped, swapped and doubled claims, other placements, hashes and goals are rejected") {

@@ -1,11 +1,11 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // The reader of certificates: what is written is read back, and what is malformed is named.
-#include "check/certificate.h"
+#include "frontend/certificate/certificate.h"
 
 #include <doctest/doctest.h>
 
 using namespace shardproof;
-using namespace shardproof::check;
+using namespace shardproof::certificate;
 
 namespace {
 
@@ -36,23 +36,23 @@ Certificate small() {
 }  // namespace
 
 TEST_CASE("what is written is read back") {
-  const std::string bytes = encode(small());
+  const std::string bytes = certificate::encode(small());
   Result<Certificate> back = decode(bytes, "f");
   REQUIRE(back.ok());
-  CHECK(encode(*back) == bytes);
+  CHECK(certificate::encode(*back) == bytes);
   CHECK(back->terms[1].box == std::vector<int64_t>{0, 6});
   CHECK(back->claims[0].cells[0].poly[0].num == -3);
 }
 
 TEST_CASE("a certificate that is cut anywhere, or has more bytes, cannot be read") {
-  const std::string bytes = encode(small());
+  const std::string bytes = certificate::encode(small());
   for (size_t n = 0; n < bytes.size(); ++n) CHECK_FALSE(decode(bytes.substr(0, n), "f").ok());
   CHECK_FALSE(decode(bytes + "x", "f").ok());
 }
 
 TEST_CASE("malformed contents are named") {
   auto why = [](Certificate c) {
-    Result<Certificate> r = decode(encode(c), "f");
+    Result<Certificate> r = decode(certificate::encode(c), "f");
     return r.ok() ? std::string() : r.error().message;
   };
   Certificate c = small();

@@ -18,7 +18,7 @@
 #include "ir/graph.h"
 #include "util/result.h"
 
-namespace shardproof::check {
+namespace shardproof::certificate {
 
 enum class TermKind : uint8_t { Base, Iota, Inf, Lit, Fn, Sum, Red, Bracket, Take, Whole, Grid };
 constexpr int kTermKinds = 11;
@@ -83,6 +83,7 @@ struct Certificate {
 };
 
 std::string encode(const Certificate& certificate);
+constexpr std::string_view kMagic = "shardproof certificate 1\n";
 Result<Certificate> decode(std::string_view bytes, const std::string& file);
 
-}  // namespace shardproof::check
+}  // namespace shardproof::certificate
