@@ -126,11 +126,10 @@ void Points::corners(const Located& cell, int amount, std::vector<Index>& out) {
   }
 }
 
-std::vector<Points::Link> Points::links(NodeId v, size_t operand, int64_t& shift) const {
+std::vector<Points::Link> Points::links(NodeId v, size_t operand) const {
   const ir::Node& n = p_.graph[v];
   const ir::Shape& s = p_.graph[n.in[operand]].shape;
   std::vector<Link> out;
-  shift = 0;
   auto plain = [&](size_t in, size_t to, int64_t offset = 0, int64_t step = 1) { out.push_back({in, to, offset, step}); };
   switch (n.op) {
     case Op::Map:
@@ -346,8 +345,7 @@ std::vector<Index> Points::of(NodeId v, bool with_operands) {
     if (!claims_.has(n.in[k])) continue;
     const ir::Shape& s = p_.graph[n.in[k]].shape;
     if (s.empty()) continue;
-    int64_t shift = 0;
-    const std::vector<Link> map = links(v, k, shift);
+    const std::vector<Link> map = links(v, k);
     for (const Located& c : claims_.cells(n.in[k])) {
       if (n.op == Op::Reshape) {
         some.clear();

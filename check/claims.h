@@ -58,7 +58,7 @@ class Points {
     size_t in, out;
     int64_t offset, step;  // out = (in - offset) / step
   };
-  std::vector<Link> links(ir::NodeId v, size_t operand, int64_t& shift) const;
+  std::vector<Link> links(ir::NodeId v, size_t operand) const;
   void corners(const Located& cell, int amount, std::vector<Index>& out);
   void border(size_t d, int64_t low, int64_t high);
   void own(ir::NodeId v, int amount);

@@ -202,7 +202,7 @@ Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const s
       }
     }
   }
-  if (minus) out.nonneg = t.num == 0 || false;
+  if (minus) out.nonneg = t.num == 0;
   if (out.integer) {
     range = times(range, {t.num, t.num});
     out.lo = clip(range.first), out.hi = clip(range.second);

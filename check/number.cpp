@@ -110,10 +110,7 @@ Number bitwise(Fn fn, const Number* a, size_t n, DType t, bool& uncertain) {
         if (y >= static_cast<uint64_t>(bits)) return undefined();  // open
         if (fn == Fn::Shl) x <<= y;
         if (fn == Fn::ShrL) x >>= y;
-        if (fn == Fn::ShrA) {
-          const long double v = from_bits(x, ir::is_signed_int(t) ? t : t).v;
-          return exact(std::floor(std::ldexp(v, -static_cast<int>(y))));
-        }
+        if (fn == Fn::ShrA) return exact(std::floor(std::ldexp(from_bits(x, t).v, -static_cast<int>(y))));
     }
   }
   if (fn == Fn::Not) x = ~x;
@@ -267,7 +264,7 @@ bool uninterpreted(Fn fn, DType from, DType to) {
 }
 
 Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncertain) {
-  const bool integer = ir::is_int(from) || from == DType::Bool, boolean = to == DType::Bool;
+  const bool boolean = to == DType::Bool;
   if (fn == Fn::Select) {
     if (is_undefined(a[0])) return undefined();
     return a[0].v != 0 ? a[1] : a[2];
@@ -389,8 +386,7 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
       if (x.v == 0) return exact(-INFINITY);
       if (x.v == 1 && x.e == 0) return exact(0);
       const long double scale = fn == Fn::Log ? 1 : fn == Fn::Log2 ? std::log(2.0L) : std::log(10.0L);
-      Number r = smooth(std::log(x.v) / scale, 1 / (x.v * scale), x, uncertain);
-      return r;
+      return smooth(std::log(x.v) / scale, 1 / (x.v * scale), x, uncertain);
     }
     case Fn::Log1p: {
       const Number y = add(x, exact(1));
@@ -461,7 +457,6 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
       return wrap(x, to, uncertain);
     default: break;
   }
-  (void)integer;
   uncertain = true;
   return undefined();
 }

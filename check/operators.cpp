@@ -327,8 +327,10 @@ Number Operators::at(ir::NodeId v, const Index& i) {
   Index j;
   if (view(v, i, from, j)) return read_(from, j.data());
   switch (n.op) {
-    case Op::Const: return literal_value(n.lit, n.dtype);                                                // S-2
-    case Op::Iota: return exact(static_cast<long double>(i[static_cast<size_t>(n.a[0])]));               // S-3
+    case Op::Const: return literal_value(n.lit, n.dtype);  // S-2
+    case Op::Iota:
+      return ir::is_int(n.dtype) ? wrap(exact(static_cast<long double>(i[static_cast<size_t>(n.a[0])])), n.dtype, uncertain)
+                                 : exact(static_cast<long double>(i[static_cast<size_t>(n.a[0])]));      // S-3
     case Op::Dense: return literal_value((*n.dense)[static_cast<size_t>(linear(n.shape, i))], n.dtype);  // S-4
     case Op::Map: {                                                                                      // S-19, S-20
       std::vector<Number> a;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kAll = 600'000'000;  // reads of one certificate, about a minute
 constexpr uint64_t kMoodReads = 20'000;
-constexpr size_t kAlike = kMoods;
+constexpr size_t kAlike = kMoods, kSingles = 8;
 constexpr Draw kDraws[] = {Draw::Generic, Draw::Positive, Draw::Special, Draw::Wild, Draw::Special, Draw::Generic};
 
 bool agree(Relation relation, const Number& l, const Number& r) {
@@ -141,19 +141,17 @@ std::vector<Feeling> feelings(const Terms& t) {
 
 // One round of the search for values at which the sides differ: all terms at one mood, each at each of its own, then some at random ones.
 void feel(Terms& t, const std::vector<Feeling>& all, size_t round) {
-  t.share(round % 3 == 0 ? 0 : round % 3 == 1 ? 1 : 3);
   if (round < kAlike) {
-    t.share(0);
     for (const auto& [kernel, mood] : all) {
-      if (static_cast<size_t>(mood) == 1 + round) t.feel(kernel, mood);
+      if (static_cast<size_t>(mood) == 1 + round) t.feel(kernel, mood, Terms::kEverywhere);
     }
-  } else if (round < kAlike + 3 * all.size()) {
+  } else if (round < kAlike + kSingles * all.size()) {
     const auto& [kernel, mood] = all[(round - kAlike) % all.size()];
-    t.feel(kernel, mood);
+    t.feel(kernel, mood, static_cast<int>((round - kAlike) / all.size()));
   } else {
     for (uint64_t k = 0; k < 2 + round % 2; ++k) {
       const auto& [kernel, mood] = all[mix(round, k) % all.size()];
-      t.feel(kernel, mood);
+      t.feel(kernel, mood, static_cast<int>(mix(round, 10 + k) % kSingles));
     }
   }
 }
@@ -246,7 +244,8 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
       const uint64_t until = t.spent + std::max(kMoodReads, 6 * dearest);
       order.push_back(first);
       size_t next = 0;
-      for (size_t round = 0; round < kAlike + 9 * all.size() && !all.empty() && !failed && t.spent < std::min(until, t.budget); ++round) {
+      for (size_t round = 0; round < kAlike + (kSingles + 4) * all.size() && !all.empty() && !failed && t.spent < std::min(until, t.budget);
+           ++round) {
         t.start(static_cast<uint64_t>(level) * 1000 + 500 + round, kDraws[round / 3 % 3]);
         feel(t, all, round);
         for (size_t j = 0; j < std::min<size_t>(order.size(), 3) && !failed; ++j) {

@@ -103,9 +103,22 @@ void Terms::start(uint64_t round, Draw draw) {
   moody_.clear();
 }
 
-void Terms::feel(uint32_t kernel, Mood mood) {
+void Terms::feel(uint32_t kernel, Mood mood, int where) {
   moods_[kernel] = mood;
   moody_.push_back(kernel);
+  where_[kernel] = where;
+}
+
+bool Terms::at_its_place(uint32_t id, const int64_t* index) {
+  uint64_t place = 7;
+  if (!read(id, index, place)) return false;
+  const int where = where_[kernel_[id]];
+  std::vector<uint64_t>& known = places_[kernel_[id]];
+  if (where <= kHalf) {
+    if (known.size() < 32 && std::find(known.begin(), known.end(), place) == known.end()) known.push_back(place);
+    return where == kEverywhere || mix(seed_, place) % 2 == 0;
+  }
+  return !known.empty() && known[static_cast<size_t>(where) % known.size()] == place;
 }
 
 void Terms::favour(const std::vector<int64_t>* values) {
@@ -118,6 +131,7 @@ void Terms::close_all() {
   ++open_epoch_;
   memo_.clear();
   noted_.clear();
+  places_.clear();
 }
 
 void Terms::open(uint32_t id) {
@@ -548,7 +562,7 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
     // Sometimes one summand is undefined or infinite: then so are all sums that hold it.
     uint64_t r = mix(h, 17);
     const bool wild = draw_ == Draw::Wild || (mood >= Mood::Infinite && mood <= Mood::Undefined);
-    if (!d.finite && wild && read(id, index, r) && (mood != Mood::None ? (r & share_) == 0 : mix(r, 1) % 4 == 0)) {
+    if (!d.finite && wild && read(id, index, r) && (mood != Mood::None ? at_its_place(id, index) : mix(r, 1) % 4 == 0)) {
       bool inside = true;
       const std::vector<int64_t>& reach = reach_.at(kernel_[id]);
       for (size_t b = 0; b < n.box.size(); b += 2) {
@@ -564,7 +578,7 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
     return measure(id, index);
   }
   if (!read(id, index, h)) return undefined();
-  if (mood != Mood::None && (mix(h, 41) & share_) != 0) mood = Mood::None;
+  if (mood != Mood::None && !at_its_place(id, index)) mood = Mood::None;
   if (mood == Mood::Undefined && odd(0, v)) return v;
   if (draw_ == Draw::Wild && mix(h, 11) % 8 == 0) {
     const uint64_t r = mix(h, 12) % 4;
@@ -619,17 +633,11 @@ Number Terms::closed_integer(const TermNode& n, const Derived& d, uint64_t h, Mo
     if (t >= lo && t <= hi) return allowed(t);
   }
   if (draw_ == Draw::Special || r % 8 == 0) {
-    switch (mix(h, 2) % 8) {
-      case 0: return lo > kNegInf ? clamp(lo) : clamp(-1);
-      case 1: return hi < kPosInf ? clamp(hi) : clamp(1);
-      case 2: return clamp(0);
-      case 3: return lo > kNegInf ? clamp(lo + 1) : clamp(2);
-      case 4: return hi < kPosInf ? clamp(hi - 1) : clamp(-2);
-      default:
-        if (!thresholds_.empty()) {
-          const int64_t t = thresholds_[mix(h, 3) % thresholds_.size()];
-          if (t >= lo && t <= hi) return allowed(t);
-        }
+    const int64_t ends[] = {lo > kNegInf ? lo : -1, hi < kPosInf ? hi : 1, 0, lo > kNegInf ? lo + 1 : 2, hi < kPosInf ? hi - 1 : -2};
+    if (const uint64_t which = mix(h, 2) % 8; which < 5) return clamp(ends[which]);
+    if (!thresholds_.empty()) {
+      const int64_t t = thresholds_[mix(h, 3) % thresholds_.size()];
+      if (t >= lo && t <= hi) return allowed(t);
     }
   }
   if (static_cast<long double>(hi) - static_cast<long double>(lo) < 0x1p40L)

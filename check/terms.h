@@ -15,8 +15,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "check/number.h"
 #include "check/index.h"
+#include "check/number.h"
 #include "link/problem.h"
 
 namespace shardproof::check {
@@ -71,8 +71,9 @@ class Terms {
 
   void start(uint64_t round, Draw draw);            // new random functions
   void favour(const std::vector<int64_t>* values);  // integers often take these values (until the next call)
-  void feel(uint32_t kernel, Mood mood);            // until the next start, as far as its facts allow
-  void share(uint64_t mask) { share_ = mask; }      // at places whose hash has none of these bits
+  // Until the next start, as far as its facts allow: everywhere, at half of all places, or at one of those where it has been read so far.
+  static constexpr int kEverywhere = 0, kHalf = 1;  // more: one place
+  void feel(uint32_t kernel, Mood mood, int where);
   void close_all();
   void open(uint32_t id);  // and every term of its kernel
   bool is_open(uint32_t id) const { return open_[kernel_[id]] == open_epoch_; }
@@ -101,6 +102,7 @@ class Terms {
 
  private:
   Number closed(uint32_t id, const int64_t* index);
+  bool at_its_place(uint32_t id, const int64_t* index);
   Number closed_integer(const TermNode& n, const Derived& d, uint64_t h, Mood mood) const;
   bool measured(uint32_t id) const;
   bool symbol(const TermNode& n) const;
@@ -152,10 +154,11 @@ class Terms {
   int side_ = 0;
   std::unordered_map<uint64_t, Number> memo_;
   std::vector<int64_t> thresholds_;
-  std::vector<Mood> moods_;      // by kernel
-  std::vector<uint32_t> moody_;  // kernels that have one
-  uint64_t share_ = 0;
-  std::vector<int64_t> wanted_, noted_;  // integers that lie on the two sides of a bracket that was evaluated
+  std::vector<Mood> moods_;                                     // by kernel
+  std::vector<uint32_t> moody_;                                 // kernels that have one
+  std::unordered_map<uint32_t, int> where_;                     // of those
+  std::unordered_map<uint32_t, std::vector<uint64_t>> places_;  // where a moody kernel has been read, by hash
+  std::vector<int64_t> wanted_, noted_;                         // integers that lie on the two sides of a bracket that was evaluated
   const std::vector<int64_t>* favourites_ = nullptr;
   std::vector<Number> constants_;  // of Lit terms
   int depth_ = 0;

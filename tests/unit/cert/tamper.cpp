@@ -212,7 +212,8 @@ std::vector<Edit> edits() {
         check::TermNode& n = c.terms[r() % c.terms.size()];
         if (!n.args.empty()) p = &n.args[r() % n.args.size()];
       } else {
-        p = &c.claims[r() % c.claims.size()].cells[0].poly;
+        auto& cells = c.claims[r() % c.claims.size()].cells;
+        if (!cells.empty()) p = &cells[r() % cells.size()].poly;
       }
       if (p && !p->empty()) return p;
     }
