@@ -267,6 +267,16 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
     ++i;
   }
   if (!combine_factors(t, ctx)) t.coef = 0;
+  // |x|^2 = x^2: the norm of what has one element, squared (L-66).
+  for (size_t i = 0; i < t.f.size() && !t.coef.is_zero(); ++i) {
+    const Factor f = t.f[i];
+    if (nodes_[f.node].kind != Kind::Fn || nodes_[f.node].fn != ir::Fn::Abs || !ir::is_float(nodes_[f.node].dtype) || !f.exp.is_integer() ||
+        f.exp.num() % 2 != 0)
+      continue;
+    t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(i));
+    ++applications;
+    return mul(make_term(std::move(t), ctx), pow(arg_at(nodes_[f.node], f, 0, ctx), f.exp, ctx), ctx);
+  }
   for (Factor& f : t.f) {
     if (nodes_[f.node].kind == Kind::Inf) f.exp = 1;
   }

@@ -532,3 +532,31 @@ variant(
     dist=lambda rank, x, w: with_halo(rank, x, w, wraps=True),
     why="Behind the border are the rows of the other end.",
 )
+
+
+# --- the norm of the one element that a rank holds (L-66)
+def clipped(x, total):
+    return x * torch.clamp(1 / (total + 1e-6), max=1.0)
+
+
+def clipped_by_norms(rank, x, square=True):
+    own = torch.linalg.vector_norm(x)
+    return clipped(x, torch.sqrt(all_reduce(own.square() if square else own)))
+
+
+one_element = case(
+    "norm_of_one_element",
+    seq=lambda x: clipped(x, torch.linalg.vector_norm(x)),
+    dist=clipped_by_norms,
+    inputs={"x": Tensor((3,), "Shard(0)@dp")},
+    outputs={"out": {"expect": "Shard(0)@dp"}},
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="Three elements on two ranks: the norm of the last one is its absolute value, whose square is its square.",
+)
+variant(
+    one_element,
+    "norms_added",
+    dist=lambda rank, x: clipped_by_norms(rank, x, square=False),
+    why="The root of a sum of norms is no norm.",
+)
