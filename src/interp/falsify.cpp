@@ -240,7 +240,7 @@ class Falsifier {
     for (int r = 0; r < rounds; ++r) {
       if (std::all_of(cases_.begin(), cases_.end(), [](const Case& c) { return c.done; })) break;
       if (r > 0 && out_of_time()) break;
-      round(maker, options_.seed + static_cast<uint64_t>(r), r < 3 ? r : r % 2 == 0 ? 0 : 2, tiny || (affordable && r % 2 == 1));
+      round(maker, options_.seed + static_cast<uint64_t>(r), r < 4 ? r : r % 2 == 0 ? 0 : 2, tiny || (affordable && r % 2 == 1));
     }
     for (Case& c : cases_) conclude(c);
     return findings();

@@ -275,7 +275,7 @@ Value InputMaker::make_one(const Plan& plan, uint64_t seed, Detail detail, int v
     if (plan.at_least) return plan.minimum + size * (n.shape.size() >= 2 ? scale : 1);
     // A few zeros show > for >=, and what is only a sign or a truth value.
     if (variant == 2 && random.unit() < (plan.positive ? 0.05 : 0.2)) return 0;
-    return (negative ? -size : size) * scale;
+    return (negative ? -size : size) * scale * (variant == 3 ? 32 : 1);  // large ones cross thresholds: clipping, saturation
   };
   // Edges show what is clamped or off by one: a single integer is one of them, of many some are.
   const auto below = [&](int64_t span) -> int64_t {

@@ -28,7 +28,7 @@ class InputMaker {
   // Scalar operations that an evaluation on dense inputs takes.
   double dense_work() const { return dense_work_; }
   // `variant` changes the character: 0 mixed signs and single integers at their upper end, 1 mostly positive and at the lower end, 2 many
-  // exceptions, some zeros.
+  // exceptions, some zeros; 3 large numbers.
   Inputs make(uint64_t seed, Detail detail, int variant) const;
   // Facts that cannot be satisfied as sizes are ("distinct" over more places than values).
   std::vector<std::string> impossible() const;

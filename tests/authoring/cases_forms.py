@@ -560,3 +560,27 @@ variant(
     dist=lambda rank, x: clipped_by_norms(rank, x, square=False),
     why="The root of a sum of norms is no norm.",
 )
+
+
+# --- a threshold that ordinary inputs do not reach
+def clipped_at_20(x, total):
+    return x * torch.clamp(20 / (total + 1e-6), max=1.0)
+
+
+threshold = case(
+    "clip_threshold",
+    seq=lambda x: clipped_at_20(x, torch.linalg.vector_norm(x)),
+    dist=lambda rank, x: clipped_at_20(x, torch.sqrt(all_reduce(torch.linalg.vector_norm(x).square()))),
+    inputs={"x": Tensor((4, 3), "Shard(0)@dp")},
+    outputs={"out": {"expect": "Shard(0)@dp"}},
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="The norm of all rows is the root of the sum of the ranks' squares.",
+)
+variant(
+    threshold,
+    "own_norm",
+    dist=lambda rank, x: clipped_at_20(x, torch.linalg.vector_norm(x)),
+    numeric=False,
+    why="Each rank clips by its own norm, which shows only where something is clipped.",
+)
