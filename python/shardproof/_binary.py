@@ -10,6 +10,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from shardproof._manifest import map_paths
 from shardproof._report import InputError
 
 _BYTECODE = b"ML\xefR"
@@ -72,11 +73,5 @@ def as_text(keys: Mapping[str, Any], directory: pathlib.Path, folder: pathlib.Pa
     if not texts:
         return None
 
-    def move(value: Any) -> Any:
-        if isinstance(value, str):
-            return texts.get(value, value)
-        return (
-            {move(p): where for p, where in value.items()} if isinstance(value, Mapping) else [move(p) for p in value]
-        )
-
-    return {**keys, **{k: move(keys[k]) for k in ("sequential", "distributed") if k in keys}}
+    changed = {k: map_paths(keys[k], lambda p: texts.get(p, p)) for k in ("sequential", "distributed") if k in keys}
+    return {**keys, **changed}

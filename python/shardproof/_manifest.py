@@ -12,7 +12,7 @@ import copy
 import dataclasses
 import json
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 Role = Literal["gradient", "updated", "loss", "value"]
@@ -179,15 +179,20 @@ class Manifest:
         return f"Manifest({json.dumps(self._keys)})"
 
 
+def map_paths(paths: Any, change: Callable[[str], str]) -> Any:
+    """What a manifest's key for programs holds (a path, a list, or a mapping from paths to where they run), with every path changed."""
+    if isinstance(paths, str):
+        return change(paths)
+    if isinstance(paths, Mapping):
+        return {map_paths(p, change): where for p, where in paths.items()}
+    return [map_paths(p, change) for p in paths]
+
+
 def absolute(keys: Mapping[str, Any], directory: pathlib.Path) -> dict[str, Any]:
     """The manifest with every path made absolute, so that it may lie anywhere."""
 
-    def move(path: Any) -> Any:
-        if isinstance(path, str):
-            return str((directory / path).resolve())
-        if isinstance(path, Mapping):
-            return {move(p): where for p, where in path.items()}
-        return [move(p) for p in path]
+    def move(paths: Any) -> Any:
+        return map_paths(paths, lambda p: str((directory / p).resolve()))
 
     out = copy.deepcopy(dict(keys))
     for key in ("sequential", "distributed", "kernels"):
