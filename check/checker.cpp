@@ -36,12 +36,8 @@ std::string same_files(const Certificate& c, const manifest::Manifest& m, const 
 }
 
 // An output whose distributed values depend on no input where the sequential one does proves nothing.
-std::string vacuous(const link::Problem& p, const link::Output& o) {
-  std::vector<char> depends(p.graph.nodes.size(), 0);
-  for (NodeId v = 0; v < p.graph.nodes.size(); ++v) {
-    depends[v] = p.graph[v].op == ir::Op::Input;
-    for (NodeId in : p.graph[v].in) depends[v] |= depends[in];
-  }
+std::string vacuous(const link::Problem& p, const link::Output& o, std::vector<char>& depends) {
+  ir::mark_dependent(p.graph, depends);
   if (!depends[o.sequential]) return "";
   for (NodeId d : o.distributed) {
     if (d != ir::kNoNode && depends[d]) return "";
@@ -53,6 +49,7 @@ std::string goals(const Certificate& c, link::Problem& p, std::vector<std::pair<
   const size_t linked = p.graph.nodes.size();
   if (c.linked != linked) return fmt::format("it is about a linked graph of {} nodes, here are {}", c.linked, linked);
   size_t next = 0;
+  std::vector<char> depends;
   for (size_t k = 0; k < p.outputs.size(); ++k) {
     const link::Output o = p.outputs[k];  // a copy: goals append to the problem
     if (!o.checked) continue;
@@ -60,7 +57,7 @@ std::string goals(const Certificate& c, link::Problem& p, std::vector<std::pair<
     if (next >= c.outputs.size()) return fmt::format("output {} is missing", o.name);
     const OutputProof& proof = c.outputs[next++];
     if (proof.name != o.name) return fmt::format("output {} is missing ({} stands in its place)", o.name, proof.name);
-    if (std::string wrong = vacuous(p, o); !wrong.empty()) return wrong;
+    if (std::string wrong = vacuous(p, o, depends); !wrong.empty()) return wrong;
     std::vector<manifest::Placement> allowed{o.expect};
     if (o.expect.kind == manifest::Placement::Kind::Any) allowed = p.any_candidates(o);
     const manifest::Placement* placement = nullptr;

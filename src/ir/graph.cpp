@@ -2,6 +2,8 @@
 // Names of operators and scalar functions, and a node as one line of text.
 #include "ir/graph.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace shardproof::ir {
@@ -147,6 +149,13 @@ std::string to_string(const Graph& graph, NodeId id) {
   if (!n.label.empty()) out += fmt::format("  # {}", n.label);
   if (!n.source_op.empty()) out += fmt::format(" <- {}", n.source_op);
   return out;
+}
+
+void mark_dependent(const Graph& graph, std::vector<char>& depends) {
+  for (auto id = static_cast<NodeId>(depends.size()); id < graph.nodes.size(); ++id) {
+    const Node& n = graph[id];
+    depends.push_back(n.op == Op::Input || std::any_of(n.in.begin(), n.in.end(), [&](NodeId x) { return depends[x] != 0; }));
+  }
 }
 
 }  // namespace shardproof::ir

@@ -210,6 +210,8 @@ struct Graph {
 // Checks shapes, dtypes, attribute ranges and operand order of node `id` against its operator's definition; returns "" or what is
 // wrong. Lowerings call it in tests and the linker calls it for every node: a malformed node must never reach the prover.
 std::string verify(const Graph& graph, NodeId id);
+// Which nodes depend on an input, from where `depends` ends: goals add nodes to a graph.
+void mark_dependent(const Graph& graph, std::vector<char>& depends);
 
 std::string_view name(Op op);
 std::string_view name(Fn fn);

@@ -69,15 +69,6 @@ BlameReport blame_of(const link::CommunicationFault& f) {
   return out;
 }
 
-// Which nodes depend on a free input; goals add nodes, so that this is continued.
-void input_dependent(const ir::Graph& g, std::vector<bool>& depends) {
-  for (auto id = static_cast<ir::NodeId>(depends.size()); id < g.nodes.size(); ++id) {
-    bool d = g[id].op == ir::Op::Input;
-    for (ir::NodeId x : g[id].in) d = d || depends[x];
-    depends.push_back(d);
-  }
-}
-
 bool has_partial(const Placement& p, int axis) {
   return std::any_of(p.steps.begin(), p.steps.end(), [&](const Step& s) { return s.kind == Step::Kind::Partial && s.axes[0] == axis; });
 }
@@ -286,7 +277,7 @@ class Check {
 
   // An output whose distributed values depend on no input where the sequential one does proves nothing.
   bool is_vacuous(const link::Output& output, OutputReport& r) {
-    input_dependent(problem_->graph, depends_);
+    ir::mark_dependent(problem_->graph, depends_);
     if (!depends_[output.sequential]) return false;
     for (ir::NodeId d : output.distributed)
       if (d != ir::kNoNode && depends_[d]) return false;
@@ -479,7 +470,7 @@ class Check {
   CheckResult out_;
   link::Problem* problem_ = nullptr;
   std::vector<std::optional<Placement>> placements_;
-  std::vector<bool> depends_;
+  std::vector<char> depends_;
   std::set<size_t> settled_;
   std::unique_ptr<prove::Prover> prover_;
   std::string witness_;
