@@ -172,7 +172,9 @@ class Algebra {
   std::optional<Poly> roll_sums(const Term& common, const Factor& x, const Factor& y, const Ext& ctx);
   std::optional<Poly> join_bodies(const Term& common, const Factor& x, const Factor& y, const Ext& ctx);
   std::optional<Poly> roll_pair(const Term& common, const std::vector<Factor>& x, const std::vector<Factor>& y, const Ext& ctx);
-  std::pair<Term, Ext> open_red(const Factor& red, const Ext& ctx) const;   // body over ctx + bound variables (ranges from 0)
+  std::pair<Term, Ext> open_red(const Factor& red, const Ext& ctx) const;  // body over ctx + bound variables (ranges from 0)
+  // The sum at `at`, once, opened in the product t: over ext and the sum's variables. Its factors are not sorted.
+  std::pair<Term, Ext> open_in(const Term& t, size_t at, const Ext& ext) const;
   Poly arg_at(const Node& n, const Factor& f, size_t arg, const Ext& ctx);  // an argument of a factor's node, in ctx
   bool decide(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, bool& value) const;
   Poly under(const Poly& e, const std::vector<Factor>& guards, const Ext& ctx, bool& changed);
@@ -196,6 +198,13 @@ class Algebra {
   Poly settle(const Term& body, const Ext& ext, int bound);
   bool sequential_form(const Poly& p) const;  // one product, and all sums in it have bodies that the sequential program has
   std::optional<Poly> exchange(const Term& body, const Ext& ext, int bound);  // L-50
+  struct During {                                                             // raises a flag while it lives, also where a limit throws
+    bool& flag;
+    explicit During(bool& f) : flag(f) { flag = true; }
+    During(const During&) = delete;
+    During& operator=(const During&) = delete;
+    ~During() { flag = false; }
+  };
   bool exchanging_ = false;
   // --- nested sums opened (open.cpp)
   bool flat_ = false;  // sums stay flat and names opened
@@ -205,7 +214,6 @@ class Algebra {
   std::vector<uint32_t> depths_;
   uint32_t depth_of(Nid id);
   bool is_sum(const Factor& f) const;
-  bool may_open(const Term& t, size_t at, const Ext& ctx) const;
   uint32_t next_level(const Poly& p, uint32_t limit);
   std::optional<Poly> open_level(const Poly& p, uint32_t level, const Ext& ctx);
   Factor widen(Factor red, const Ext& ctx);  // L-27: the box grows where brackets make the summand 0
@@ -266,6 +274,8 @@ int compare(const Factor& a, const Factor& b);
 inline bool before(const Factor& a, const Factor& b) { return compare(a, b) < 0; }
 int compare(const Term& a, const Term& b);  // monomials only, not coefficients
 bool same_monomial(const Term& a, const Term& b);
+// The terms that only one of two polys has; and those of both, if asked for.
+void tell_apart(const Poly& a, const Poly& b, Poly& left, Poly& right, Poly* same = nullptr);
 
 inline int64_t row_const(const Factor& f, size_t row, int width) { return f.map[row * width + width - 1]; }
 

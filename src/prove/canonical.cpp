@@ -342,24 +342,29 @@ class Canonicalizer {
     }
   }
 
+  // Of a row: what it belongs to, its constant, and the colours of its variables.
+  uint64_t row_color(size_t row) const {
+    uint64_t all = 0;
+    for (size_t u = 0; u < vars_.size(); ++u) {
+      if (new_rows_[row][u] != 0) all += mix(vars_[u].color, static_cast<uint64_t>(new_rows_[row][u]));
+    }
+    return mix(mix(rows_[row].signature, static_cast<uint64_t>(new_constants_[row])), all);
+  }
+  // Tells the row's variables what uses them.
+  void use(size_t row, uint64_t color, std::vector<uint64_t>& next) const {
+    for (size_t u = 0; u < vars_.size(); ++u) {
+      if (new_rows_[row][u] != 0) next[u] += mix(color, static_cast<uint64_t>(new_rows_[row][u]) * 31 + 7);
+    }
+  }
+
   void order() {
+    new_rows_.resize(rows_.size());
+    new_constants_.resize(rows_.size());
+    for (size_t i = 0; i < rows_.size(); ++i) transform(i, new_rows_[i], new_constants_[i]);
     // Colour variables by their uses, twice.
     for (int round = 0; round < 2; ++round) {
       std::vector<uint64_t> next(vars_.size(), 0);
-      std::vector<int64_t> q;
-      for (size_t i = 0; i < rows_.size(); ++i) {
-        const RowRef& r = rows_[i];
-        int64_t c = 0;
-        transform(i, q, c);
-        uint64_t others = 0;
-        for (size_t u = 0; u < q.size(); ++u) {
-          if (q[u] != 0) others += mix(vars_[u].color, static_cast<uint64_t>(q[u]));
-        }
-        const uint64_t base = mix(mix(r.signature, static_cast<uint64_t>(c)), others);
-        for (size_t u = 0; u < q.size(); ++u) {
-          if (q[u] != 0) next[u] += mix(base, static_cast<uint64_t>(q[u]) * 31 + 7);
-        }
-      }
+      for (size_t i = 0; i < rows_.size(); ++i) use(i, row_color(i), next);
       for (size_t u = 0; u < vars_.size(); ++u) vars_[u].color = mix(next[u], static_cast<uint64_t>(vars_[u].extent));
     }
     if (tied()) break_ties();
@@ -383,33 +388,21 @@ class Canonicalizer {
   // Variables that look alike in their own rows: what they meet in the other rows of their factors, and through these in others, tells them
   // apart (colour refinement). Those that stay alike are alike: one of them is named, and the rest follows.
   void break_ties() {
-    std::vector<std::vector<int64_t>> rows(rows_.size());
-    std::vector<int64_t> constants(rows_.size(), 0);
     std::vector<size_t> factor(rows_.size()), term(rows_.size());
     std::map<std::tuple<int, int, int>, size_t> factors;
     std::map<std::pair<int, int>, size_t> terms;
     for (size_t i = 0; i < rows_.size(); ++i) {
-      transform(i, rows[i], constants[i]);
       factor[i] = factors.try_emplace({rows_[i].arg, rows_[i].term, rows_[i].factor}, factors.size()).first->second;
       term[i] = terms.try_emplace({rows_[i].arg, rows_[i].term}, terms.size()).first->second;
     }
     auto refine = [&] {
-      std::vector<uint64_t> row_hash(rows.size()), factor_hash(factors.size(), 0), term_hash(terms.size(), 0), next(vars_.size(), 0);
-      for (size_t i = 0; i < rows.size(); ++i) {
-        uint64_t all = 0;
-        for (size_t u = 0; u < vars_.size(); ++u) {
-          if (rows[i][u] != 0) all += mix(vars_[u].color, static_cast<uint64_t>(rows[i][u]));
-        }
-        row_hash[i] = mix(mix(rows_[i].signature, static_cast<uint64_t>(constants[i])), all);
+      std::vector<uint64_t> row_hash(rows_.size()), factor_hash(factors.size(), 0), term_hash(terms.size(), 0), next(vars_.size(), 0);
+      for (size_t i = 0; i < rows_.size(); ++i) {
+        row_hash[i] = row_color(i);
         factor_hash[factor[i]] += row_hash[i];  // a signature tells its row
       }
       for (const auto& [at, f] : factors) term_hash[terms.at({std::get<0>(at), std::get<1>(at)})] += mix(1, factor_hash[f]);
-      for (size_t i = 0; i < rows.size(); ++i) {
-        const uint64_t base = mix(mix(row_hash[i], factor_hash[factor[i]]), term_hash[term[i]]);
-        for (size_t u = 0; u < vars_.size(); ++u) {
-          if (rows[i][u] != 0) next[u] += mix(base, static_cast<uint64_t>(rows[i][u]) * 31 + 7);
-        }
-      }
+      for (size_t i = 0; i < rows_.size(); ++i) use(i, mix(mix(row_hash[i], factor_hash[factor[i]]), term_hash[term[i]]), next);
       for (size_t u = 0; u < vars_.size(); ++u) vars_[u].color = mix(vars_[u].color, next[u]);
     };
     for (size_t named = 0; named < vars_.size() && tied(); ++named) {
@@ -438,7 +431,6 @@ class Canonicalizer {
       new_free += !vars_[perm_[k]].bound;
     }
     // Rewrite the rows; they were collected in order of signature.
-    std::vector<int64_t> q;
     std::vector<std::vector<std::vector<std::vector<int64_t>>>> fresh(spec_.args.size());
     for (size_t a = 0; a < spec_.args.size(); ++a) {
       fresh[a].resize(spec_.args[a].size());
@@ -453,12 +445,11 @@ class Canonicalizer {
     for (size_t i = 0; i < rows_.size(); ++i) {
       const RowRef& r = rows_[i];
       const int inner = inner_count(r.arg), new_width = n + inner + 1;
-      int64_t c = 0;
-      transform(i, q, c);
+      const std::vector<int64_t>& q = new_rows_[i];
       int64_t* out = &fresh[r.arg][r.term][r.factor][static_cast<size_t>(r.row) * new_width];
       for (int u = 0; u < n; ++u) out[position[u]] = q[u];
       for (int j = 0; j < inner; ++j) out[n + j] = r.coefs[total_ + j];
-      out[new_width - 1] = c;
+      out[new_width - 1] = new_constants_[i];
     }
     for (size_t a = 0; a < spec_.args.size(); ++a) {
       for (size_t t = 0; t < spec_.args[a].size(); ++t) {
@@ -577,6 +568,8 @@ class Canonicalizer {
   int free_ = 0, bound_ = 0, total_ = 0;
   std::vector<RowRef> rows_;
   std::vector<RowPlan> plans_;
+  std::vector<std::vector<int64_t>> new_rows_;  // coefficients of the new variables
+  std::vector<int64_t> new_constants_;
   std::vector<NewVar> vars_;
   std::vector<int> bound_var_;
   std::vector<int> perm_;

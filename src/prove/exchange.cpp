@@ -42,14 +42,10 @@ std::optional<Poly> Algebra::exchange(const Term& body, const Ext& ext, int boun
   for (size_t at = 0; at < body.f.size(); ++at) {
     const Node& n = nodes_[body.f[at].node];
     if (n.kind != Kind::Red || n.fn != ir::Fn::Add || !body.f[at].exp.is_one() || n.args[0].size() != 1) continue;
-    // The flat body: free variables, those of this sum, those of the inner one.
-    auto [flat, wide] = open_red(body.f[at], ext);
-    const size_t own = wide.size() - ext.size();
+    const auto own = static_cast<size_t>(n.num_bound());
     if (own == 0 || own + static_cast<size_t>(bound) > 6) continue;
-    flat.coef = flat.coef * body.coef;
-    for (size_t i = 0; i < body.f.size(); ++i) {
-      if (i != at) flat.f.push_back(widened(body.f[i], ext.size() + 1, own));
-    }
+    // The flat body: free variables, those of this sum, those of the inner one.
+    auto [flat, wide] = open_in(body, at, ext);
     // inf (2 - 1) is inf, 2 inf - inf is undefined.
     if (!std::all_of(flat.f.begin(), flat.f.end(), [&](const Factor& f) { return known(f, wide).never_inf(); })) continue;
     // Nor may what is undefined come under brackets of the inner sum that select nothing.
@@ -72,10 +68,7 @@ std::optional<Poly> Algebra::exchange(const Term& body, const Ext& ext, int boun
     if (rest.f.empty() || first.f.size() < 2) continue;
     const Ext middle(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(inner)),
         outer(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(free));
-    struct Scope {  // also where a limit throws
-      bool& busy;
-      ~Scope() { busy = false; }
-    } const scope{exchanging_ = true};
+    const During scope(exchanging_);
     const Poly within = reduce_term(first, turned, bound);
     Poly out;
     if (sequential_form(within)) {

@@ -53,11 +53,7 @@ Poly Algebra::settle(const Term& body, const Ext& ext, int bound) {
   for (size_t i = 0; i < body.f.size(); ++i) {
     if (static_cast<int>(i) != inner && !known(Term{1, {body.f[i]}}, ext).never_inf()) return nested;
   }
-  auto [opened, wider] = open_red(body.f[inner], ext);
-  opened.coef = opened.coef * body.coef;
-  for (size_t i = 0; i < body.f.size(); ++i) {
-    if (static_cast<int>(i) != inner) opened.f.push_back(widened(body.f[i], ext.size() + 1, wider.size() - ext.size()));
-  }
+  auto [opened, wider] = open_in(body, static_cast<size_t>(inner), ext);
   if (may_hide(opened, wider, ext.size()) && !finite_without(body, static_cast<size_t>(inner), ext)) return nested;
   std::sort(opened.f.begin(), opened.f.end(), before);
   Poly flat = reduce_term(opened, wider, bound + static_cast<int>(wider.size() - ext.size()), Inner::Flat);

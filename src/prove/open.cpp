@@ -45,26 +45,6 @@ bool Algebra::is_sum(const Factor& f) const {
          f.exp.positive() && f.exp.num() <= kCopies;
 }
 
-// May the sum at `at` be multiplied out with the other factors of t? f (inf - x) is inf, f inf - f x is undefined; and brackets in the sum
-// would hide where the others are undefined.
-bool Algebra::may_open(const Term& t, size_t at, const Ext& ctx) const {
-  bool finite = true, bounded = true;
-  for (size_t i = 0; i < t.f.size(); ++i) {
-    if (i == at) continue;
-    const Known k = known(Term{1, {t.f[i]}}, ctx);
-    finite &= k.finite;
-    bounded &= k.never_inf();
-  }
-  if (t.f[at].exp != Rat(1)) bounded &= known(t.f[at], ctx).never_inf(), finite &= known(t.f[at], ctx).finite;
-  if (!bounded || finite) return bounded;
-  for (const Term& u : nodes_[t.f[at].node].args[0]) {
-    for (const Factor& f : u.f) {
-      if (nodes_[f.node].kind == Kind::Bracket) return false;
-    }
-  }
-  return true;
-}
-
 // The level at which p would be opened next, below `limit`; 0 if there is nothing left.
 uint32_t Algebra::next_level(const Poly& p, uint32_t limit) {
   uint32_t level = 0;
@@ -90,23 +70,13 @@ std::optional<Poly> Algebra::open_level(const Poly& p, uint32_t level, const Ext
   struct Flat {
     Term t;
     Ext ext;  // ctx, then what the product is summed over
-    bool done = false;
   };
+  const auto may_open = [&](const Flat& flat, size_t at) { return opens(without(flat.t, at), flat.t.f[at], flat.ext); };
   // A sum in a product becomes bound variables of the product.
   const auto merge = [&](const Flat& flat, size_t at) {
-    Factor once = flat.t.f[at];
-    const Rat left = once.exp - Rat(1);
-    once.exp = 1;
-    auto [body, wide] = open_red(once, flat.ext);
-    const size_t more = wide.size() - flat.ext.size(), w = flat.ext.size() + 1;
-    body.coef = body.coef * flat.t.coef;
-    for (size_t i = 0; i < flat.t.f.size(); ++i) {
-      Factor f = flat.t.f[i];
-      if (i == at) f.exp = left;
-      if (!f.exp.is_zero()) body.f.push_back(widened(f, w, more));
-    }
-    std::sort(body.f.begin(), body.f.end(), before);
-    return Flat{std::move(body), std::move(wide)};
+    auto [t, ext] = open_in(flat.t, at, flat.ext);
+    std::sort(t.f.begin(), t.f.end(), before);
+    return Flat{std::move(t), std::move(ext)};
   };
   Poly out;
   for (const Term& t : p) {
@@ -119,7 +89,7 @@ std::optional<Poly> Algebra::open_level(const Poly& p, uint32_t level, const Ext
         if (!is_sum(f) || nodes_[f.node].kind != Kind::Red || depth_of(f.node) <= level) continue;
         const std::vector<Factor>& body = nodes_[f.node].args[0][0].f;
         if (std::none_of(body.begin(), body.end(), [&](const Factor& g) { return is_sum(g) && depth_of(g.node) == level; })) continue;
-        if (!may_open(work[0].t, i, work[0].ext)) continue;
+        if (!may_open(work[0], i)) continue;
         work[0] = merge(work[0], i);
         again = true;
       }
@@ -129,7 +99,7 @@ std::optional<Poly> Algebra::open_level(const Poly& p, uint32_t level, const Ext
       work.pop_back();
       size_t at = flat.t.f.size();
       for (size_t i = 0; i < flat.t.f.size() && at == flat.t.f.size() && !flat.t.coef.is_zero(); ++i) {
-        if (is_sum(flat.t.f[i]) && depth_of(flat.t.f[i].node) == level && may_open(flat.t, i, flat.ext)) at = i;
+        if (is_sum(flat.t.f[i]) && depth_of(flat.t.f[i].node) == level && may_open(flat, i)) at = i;
       }
       if (at == flat.t.f.size()) {
         const int bound = static_cast<int>(flat.ext.size() - ctx.size());
@@ -144,12 +114,8 @@ std::optional<Poly> Algebra::open_level(const Poly& p, uint32_t level, const Ext
         work.push_back(merge(flat, at));
         continue;
       }
-      Factor once = flat.t.f[at];
-      Term rest{flat.t.coef, flat.t.f};
-      rest.f[at].exp = once.exp - Rat(1);
-      if (rest.f[at].exp.is_zero()) rest.f.erase(rest.f.begin() + static_cast<std::ptrdiff_t>(at));
-      once.exp = 1;
-      for (const Term& u : expand_named(once, flat.ext)) {
+      const Term rest = without(flat.t, at);
+      for (const Term& u : expand_named(flat.t.f[at], flat.ext)) {
         for (Term& v : mul({rest}, {u}, flat.ext)) work.push_back({std::move(v), flat.ext});
       }
       if (work.size() > kTerms) return std::nullopt;
@@ -159,10 +125,7 @@ std::optional<Poly> Algebra::open_level(const Poly& p, uint32_t level, const Ext
 }
 
 bool Algebra::equal_flat(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined) {
-  struct Scope {  // also where a limit throws
-    bool& flat;
-    ~Scope() { flat = false; }
-  } const scope{flat_ = true};
+  const During scope(flat_);
   if (work_limit_ == 0) {
     work_limit_ = applications + kWork;
     clock_limit_ = std::clock() + static_cast<std::clock_t>(kSeconds * CLOCKS_PER_SEC);
@@ -170,26 +133,15 @@ bool Algebra::equal_flat(const Poly& a, const Poly& b, const Ext& ctx, bool wher
   Poly x = a, y = b;
   uint32_t level = UINT32_MAX;
   for (int step = 0; step < kLevels; ++step) {
-    Poly left, right, p, q;  // what differs, what both have
-    for (size_t i = 0, j = 0; i < x.size() || j < y.size();) {
-      const int c = i == x.size() ? 1 : j == y.size() ? -1 : prove::compare(x[i], y[j]);
-      if (c == 0 && x[i].coef == y[j].coef) {
-        p.push_back(x[i++]);
-        q.push_back(y[j++]);
-      } else {
-        if (c <= 0) left.push_back(x[i++]);
-        if (c >= 0) right.push_back(y[j++]);
-      }
-    }
+    Poly left, right, same;
+    tell_apart(x, y, left, right, &same);
     level = std::max(next_level(left, level), next_level(right, level));
     if (level == 0) return false;
     const auto l = open_level(left, level, ctx), r = open_level(right, level, ctx);
-    if (!l || !r) {
-      return false;
-    }
+    if (!l || !r) return false;
     ++applications;
-    x = add(std::move(p), *l, ctx);
-    y = add(std::move(q), *r, ctx);
+    x = add(same, *l, ctx);
+    y = add(std::move(same), *r, ctx);
     if (equal(x, y, ctx, where_defined)) return true;
   }
   return false;

@@ -126,10 +126,11 @@ std::optional<Poly> Algebra::settle_padded(const Factor& red, const Ext& ctx) {
   for (const Factor& f : body.f) {
     const Node& n = nodes_[f.node];
     if (n.kind == Kind::Bracket) {
-      const auto [lo, hi] = range(arg_at(n, f, 0, ext), ext);
+      const Poly e = arg_at(n, f, 0, ext);
+      const auto [lo, hi] = range(e, ext);
       const bool idle = (n.lo > kNegInf && n.lo <= lo) || (n.hi < kPosInf && n.hi > hi) || n.lo > hi || n.hi <= lo;
       if (!idle) continue;
-      const Poly again = bracket(arg_at(n, f, 0, ext), n.lo, n.hi, ext);  // which may keep an idle end (L-54)
+      const Poly again = bracket(e, n.lo, n.hi, ext);  // which may keep an idle end (L-54)
       changed |= again.size() != 1 || !again[0].coef.is_one() || again[0].f.size() != 1 || !(again[0].f[0] == f);
     } else {
       changed |= n.padded && unpadded(f, ext).has_value();

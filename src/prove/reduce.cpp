@@ -349,13 +349,8 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
       if (!alone || at == body.f.size() || !body.f[at].exp.is_one() || nodes_[body.f[at].node].kind != Kind::Red ||
           nodes_[body.f[at].node].fn != ir::Fn::Add)
         break;
-      auto [opened, wider] = open_red(body.f[at], ext);
-      const size_t more = wider.size() - ext.size(), w = ext.size() + 1;
-      count += static_cast<int>(more);
-      opened.coef = opened.coef * body.coef;
-      for (size_t i = 0; i < body.f.size(); ++i) {
-        if (i != at) opened.f.push_back(widened(body.f[i], w, more));
-      }
+      auto [opened, wider] = open_in(body, at, ext);
+      count += static_cast<int>(wider.size() - ext.size());
       ext = std::move(wider);
       body = std::move(opened);
     }

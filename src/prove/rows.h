@@ -44,4 +44,11 @@ inline Factor widened(const Factor& f, size_t width, size_t more) {
   return g;
 }
 
+// t without one copy of the factor at `at`.
+inline Term without(Term t, size_t at) {
+  t.f[at].exp = t.f[at].exp - Rat(1);
+  if (t.f[at].exp.is_zero()) t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(at));
+  return t;
+}
+
 }  // namespace shardproof::prove

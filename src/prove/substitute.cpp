@@ -111,6 +111,26 @@ std::pair<Term, Ext> Algebra::open_red(const Factor& red, const Ext& ctx) const 
   return {std::move(t), std::move(ext)};
 }
 
+std::pair<Term, Ext> Algebra::open_in(const Term& t, size_t at, const Ext& ext) const {
+  auto [body, wide] = open_red(t.f[at], ext);
+  body.coef = body.coef * t.coef;
+  for (const Factor& f : without(t, at).f) body.f.push_back(widened(f, ext.size() + 1, wide.size() - ext.size()));
+  return {std::move(body), std::move(wide)};
+}
+
+void tell_apart(const Poly& a, const Poly& b, Poly& left, Poly& right, Poly* same) {
+  for (size_t i = 0, j = 0; i < a.size() || j < b.size();) {
+    const int c = i == a.size() ? 1 : j == b.size() ? -1 : compare(a[i], b[j]);
+    if (c == 0 && a[i].coef == b[j].coef) {
+      if (same) same->push_back(a[i]);
+      ++i, ++j;
+    } else {
+      if (c <= 0) left.push_back(a[i++]);
+      if (c >= 0) right.push_back(b[j++]);
+    }
+  }
+}
+
 bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined) {
   // What makes p undefined wherever the guard t is: a guard of its own, or a term with these factors; not where brackets hide it, and not
   // an infinite term, which may be a value.
@@ -129,15 +149,7 @@ bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_def
   };
   // Terms that stand on both sides are equal, infinite or not; then only guards of one side are left to excuse.
   Poly left, right;
-  for (size_t i = 0, j = 0; i < a.size() || j < b.size();) {
-    const int c = i == a.size() ? 1 : j == b.size() ? -1 : prove::compare(a[i], b[j]);
-    if (c == 0 && a[i].coef == b[j].coef) {
-      ++i, ++j;
-    } else {
-      if (c <= 0) left.push_back(a[i++]);
-      if (c >= 0) right.push_back(b[j++]);
-    }
-  }
+  tell_apart(a, b, left, right);
   const bool guards_only = std::all_of(left.begin(), left.end(), [](const Term& t) { return t.coef.is_zero(); }) &&
                            std::all_of(right.begin(), right.end(), [](const Term& t) { return t.coef.is_zero(); });
   Poly open;
@@ -233,13 +245,8 @@ bool Algebra::equal_opened(const Poly& a, const Poly& b, const Ext& ctx, bool wh
   }
   for (int depth = 0; depth < 2; ++depth) {
     // What both sides have stays as it is.
-    Poly left, right, p, q;
-    for (const Term& t : x)
-      (std::find_if(y.begin(), y.end(), [&](const Term& u) { return u.coef == t.coef && same_monomial(t, u); }) == y.end() ? left : p)
-          .push_back(t);
-    for (const Term& t : y)
-      (std::find_if(x.begin(), x.end(), [&](const Term& u) { return u.coef == t.coef && same_monomial(t, u); }) == x.end() ? right : q)
-          .push_back(t);
+    Poly left, right, same;
+    tell_apart(x, y, left, right, &same);
     // Only where it is little work: most goals that differ are wrong.
     size_t terms = 0, names_seen = 0;
     for (const Poly* side : {&left, &right}) {
@@ -254,8 +261,8 @@ bool Algebra::equal_opened(const Poly& a, const Poly& b, const Ext& ctx, bool wh
     }
     if (names_seen == 0 || terms > 24) return false;
     const Poly more = lengthen(left, ctx), others = lengthen(right, ctx);
-    x = add(std::move(p), more, ctx);
-    y = add(std::move(q), others, ctx);
+    x = add(same, more, ctx);
+    y = add(std::move(same), others, ctx);
     if (equal(x, y, ctx, where_defined)) return true;
   }
   return false;
