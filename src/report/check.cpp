@@ -163,10 +163,20 @@ class Check {
           out_.outputs[k].detail = "the time limit left no time to try";
           continue;
         }
-        prover_->allow(std::min(rest, k == 0 ? 2 * slice : slice));  // the first one pays for what all need
+        prover_->allow(std::min(rest, slice));
       }
       prove_output(k);
       if (out_.outputs[k].status != Status::Proved) failed += out_.outputs[k].reason == "budget" ? 1 : 4;
+    }
+    // What was cut short may only have paid for what all outputs need, and what was computed stays: once more, for one slice together.
+    const bool again = total > 0 && failed < 4;
+    if (again) prover_->allow(slice);
+    for (size_t k = 0; again && k < out_.outputs.size(); ++k) {
+      OutputReport& r = out_.outputs[k];
+      if (r.status != Status::Unknown || r.reason != "budget") continue;
+      r.reason.clear();
+      r.detail.clear();
+      prove_output(k);
     }
     count_proofs();
     if (total > 0) prover_->allow(std::max(0.05 * total, cap() - seconds_since(start)));
