@@ -20,6 +20,7 @@
 #include "report/files.h"
 #include "report/json.h"
 #include "report/text.h"
+#include "util/work_clock.h"
 
 #if __has_include("cert/certificate.h")
 #include "cert/certificate.h"
@@ -82,7 +83,7 @@ int check_here(const CheckArgs& args, const manifest::Manifest& manifest) {
     setrlimit(RLIMIT_AS, &limit);
   }
   report::CheckOptions options;
-  options.time_limit = args.time_limit;
+  options.time_limit = args.time_limit.value_or(kTimeLimit);
   options.memory_limit = args.memory_limit;
   options.certificate = args.certificate;
   options.witness = args.witness;
@@ -123,8 +124,10 @@ int check_here(const CheckArgs& args, const manifest::Manifest& manifest) {
 int check(const CheckArgs& args) {
   Result<manifest::Manifest> manifest = manifest::load(args.manifest);
   if (!manifest) return bad_input(manifest.error(), args.json, args.color);
+  util::WorkClock::wall_only = args.time_limit.has_value();
+  const double limit = args.time_limit.value_or(kTimeLimit);
   // The check keeps to its time limit by itself; the guard only ends what does not.
-  GuardResult result = guarded(args.time_limit > 0 ? args.time_limit * 1.1 + 1 : 0, [&] { return check_here(args, *manifest); });
+  GuardResult result = guarded(limit > 0 ? limit * 1.1 + 1 : 0, [&] { return check_here(args, *manifest); });
   if (result.finished) return result.code;
   print(stderr, fmt::format("shardproof: {}\n", result.detail));
   return answer_unknown(args.json, result.reason, result.detail, &*manifest);

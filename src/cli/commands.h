@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,12 @@ namespace shardproof::cli {
 
 enum class Color : uint8_t { Auto, Always, Never };
 
+inline constexpr double kTimeLimit = 20;
+
 struct CheckArgs {
   std::string manifest;
   bool json = false, paranoid = false, no_falsify = false, all = false, quiet = false;
-  double time_limit = 20;
+  std::optional<double> time_limit;  // seconds on the wall, 0: none; without it kTimeLimit of util::WorkClock
   uint64_t memory_limit = 0;
   uint64_t seed = 1;
   std::string certificate, witness, relation_out, sarif, junit, html, dot, source_root;

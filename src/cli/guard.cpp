@@ -14,6 +14,8 @@
 
 #include <fmt/format.h>
 
+#include "util/work_clock.h"
+
 namespace shardproof::cli {
 
 GuardResult guarded(double seconds, const std::function<int()>& work) {
@@ -44,13 +46,22 @@ GuardResult guarded(double seconds, const std::function<int()>& work) {
     result.code = work();
     return result;
   }
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds > 0 ? std::min(seconds, 1e8) : 1e8);
+  const auto start = std::chrono::steady_clock::now();
+  const double limit = seconds > 0 ? std::min(seconds, 1e8) : 1e8;
+  clockid_t child_clock{};
+  const bool by_work = !util::WorkClock::wall_only && clock_getcpuclockid(child, &child_clock) == 0;
   int status = 0;
   bool overrun = false;
   for (;;) {
     pid_t ended = waitpid(child, &status, WNOHANG);
     if (ended == child || (ended < 0 && errno != EINTR)) break;
-    double left = std::chrono::duration<double>(deadline - std::chrono::steady_clock::now()).count();
+    const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    timespec work{};
+    const bool known = by_work && clock_gettime(child_clock, &work) == 0;  // not known: it is ending
+    const double left = !by_work
+                            ? limit - wall
+                            : std::min(limit * util::WorkClock::kPatience - wall,
+                                       known ? limit - static_cast<double>(work.tv_sec) - 1e-9 * static_cast<double>(work.tv_nsec) : 1);
     if (left <= 0) {
       overrun = true;
       kill(child, SIGKILL);

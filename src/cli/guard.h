@@ -14,7 +14,8 @@ struct GuardResult {
   std::string reason, detail;  // else "budget" or "internal", and what happened
 };
 
-// `work` prints its answer and returns the exit code. seconds: 0 = no limit. Where no process can be made, work runs in this one.
+// `work` prints its answer and returns the exit code. seconds, of util::WorkClock: 0 = no limit. Where no process can be made, work runs in
+// this one.
 GuardResult guarded(double seconds, const std::function<int()>& work);
 
 }  // namespace shardproof::cli

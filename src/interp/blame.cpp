@@ -15,7 +15,7 @@
 namespace shardproof::interp {
 
 Blamer::Blamer(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, const Options& options,
-               std::chrono::steady_clock::time_point deadline)
+               util::WorkClock::time_point deadline)
     : problem_(problem), inputs_(std::move(inputs)) {
   const ir::Graph& g = problem.graph;
   Config c;

@@ -25,7 +25,7 @@ class Blamer {
  public:
   // Evaluates the cones of all outputs once, in plain doubles (blame is no verdict).
   Blamer(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, const Options& options,
-         std::chrono::steady_clock::time_point deadline);
+         util::WorkClock::time_point deadline);
   std::optional<Blame> find(const Refutation& refutation);
 
  private:

@@ -44,7 +44,7 @@ std::shared_ptr<const Buffer> in_number(const std::shared_ptr<const Buffer>& b, 
 void Context::spend(double operations) {
   work += operations;
   if (work > config.max_work) throw EvalError{"budget: too much arithmetic"};
-  if (config.deadline && std::chrono::steady_clock::now() > *config.deadline) throw EvalError{"budget: out of time"};
+  if (config.deadline && util::WorkClock::now() > *config.deadline) throw EvalError{"budget: out of time"};
 }
 
 void Context::check(const std::vector<Axis>& axes) const {

@@ -6,7 +6,6 @@
 // (a random draw, an opaque kernel, a branch that enclosures do not decide) becomes an undecided element and poisons what it reaches.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "interp/block_tensor.h"
+#include "util/work_clock.h"
 
 namespace shardproof::interp {
 
@@ -38,7 +38,7 @@ struct Config {
   int64_t max_blocks = 1 << 24;        // of one tensor
   size_t max_bytes = size_t{1} << 30;  // of all tensors alive
   double max_work = 1e11;              // scalar operations in all
-  std::optional<std::chrono::steady_clock::time_point> deadline;
+  std::optional<util::WorkClock::time_point> deadline;
 };
 
 using Inputs = std::unordered_map<ir::NodeId, Value>;  // floats as intervals of radius 0

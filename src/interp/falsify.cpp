@@ -77,8 +77,8 @@ std::vector<Candidate> candidates_of(link::Problem& problem, const link::Output&
   return out;
 }
 
-Runs::Runs(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, const Options& options,
-           std::chrono::steady_clock::time_point deadline, double plain_work)
+Runs::Runs(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, const Options& options, util::WorkClock::time_point deadline,
+           double plain_work)
     : problem_(problem), inputs_(std::move(inputs)), options_(options), deadline_(deadline) {
   literals_matter_ = has_rounded_literals(problem.graph);
   for (const ir::Node& n : problem.graph.nodes) ties_matter_ = ties_matter_ || n.op == ir::Op::Sort || n.op == ir::Op::ArgReduce;
@@ -180,7 +180,7 @@ Comparison Runs::confirm_with(Pair pair, const Comparison& suspect, std::string*
   slong bits = 128;
   while (bits < 4096 && static_cast<double>(bits) < 53 + 30 + excess) bits *= 2;
   Comparison last = suspect;
-  for (int round = 0; round < 2 && std::chrono::steady_clock::now() < deadline_; ++round, bits *= 4) {
+  for (int round = 0; round < 2 && util::WorkClock::now() < deadline_; ++round, bits *= 4) {
     const auto c = attempt(Number::Ball, bits);
     if (!c) break;  // budget
     if (c->kind == Comparison::Kind::Differs) {
@@ -214,7 +214,7 @@ class Falsifier {
       : problem_(problem),
         options_(options),
         witness_(witness),
-        deadline_(std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<int64_t>(options.seconds * 1000))) {
+        deadline_(util::WorkClock::now() + std::chrono::milliseconds(static_cast<int64_t>(options.seconds * 1000))) {
     if (witness_) witness_->clear();
     for (size_t index : outputs) {
       cases_.push_back({index, {}, {}, {}, false, 0});
@@ -257,7 +257,7 @@ class Falsifier {
   };
   enum class Verdict : uint8_t { Fails, Holds, Open };
 
-  bool out_of_time() const { return std::chrono::steady_clock::now() > deadline_; }
+  bool out_of_time() const { return util::WorkClock::now() > deadline_; }
 
   void prepare(Case& c) {
     const link::Output output = problem_.outputs[c.index];  // a copy: goals() may move the graph, not the outputs, but be safe
@@ -461,7 +461,7 @@ class Falsifier {
   link::Problem& problem_;
   const Options& options_;
   std::string* witness_;
-  std::chrono::steady_clock::time_point deadline_;
+  util::WorkClock::time_point deadline_;
   std::vector<Case> cases_;
   Detail level_ = Detail::Fine;  // of block inputs, coarser after a budget ran out
   std::shared_ptr<const Inputs> inputs_;

@@ -13,6 +13,7 @@
 #include "interp/eval.h"
 #include "interp/inputs.h"
 #include "interp/interp.h"
+#include "util/work_clock.h"
 
 namespace shardproof::interp {
 
@@ -41,8 +42,8 @@ struct Refutation {
 // Several evaluations of one graph on one set of inputs: in intervals, under other readings of literals, in balls.
 class Runs {
  public:
-  Runs(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, const Options& options,
-       std::chrono::steady_clock::time_point deadline, double plain_work = 1e11);
+  Runs(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, const Options& options, util::WorkClock::time_point deadline,
+       double plain_work = 1e11);
   Evaluator& plain() { return *plain_; }  // intervals, literals with their width
   // Decides a suspect pair: in balls of a precision that the radii ask for, with literals as points, and under other readings of them.
   Comparison confirm(Pair pair, const Comparison& suspect, std::string* how);
@@ -56,7 +57,7 @@ class Runs {
   const link::Problem& problem_;
   std::shared_ptr<const Inputs> inputs_;
   Options options_;
-  std::chrono::steady_clock::time_point deadline_;
+  util::WorkClock::time_point deadline_;
   bool literals_matter_ = false, ties_matter_ = false;
   std::unique_ptr<Evaluator> plain_;
   using Key = std::tuple<Number, slong, Literals, uint64_t, Ties>;

@@ -442,7 +442,7 @@ Result<Replay> replay(const std::string& text, link::Problem& problem, const Opt
   const std::vector<Candidate> candidates = candidates_of(problem, copy);
   Options generous = options;
   generous.seconds = std::max(options.seconds, 60.0);
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<int64_t>(generous.seconds * 1000));
+  const auto deadline = util::WorkClock::now() + std::chrono::milliseconds(static_cast<int64_t>(generous.seconds * 1000));
   Runs runs(problem, inputs, generous, deadline);
   Replay out{!candidates.empty(), fmt::format("output {}\n", copy.name)};
   for (const Candidate& candidate : candidates) {

@@ -298,7 +298,7 @@ const OpRow kRows[] = {
     {"_c10d_functional_autograd.reduce_scatter_tensor.default", "input reduce_op group_size group_name", reduce_scatter},
     {"_c10d_functional_autograd.all_to_all_single.default", kAllToAll, all_to_all_single},
     {"_dtensor.shard_dim_alltoall.default", "input gather_dim shard_dim group_name", shard_dim_alltoall},
-    {"_dtensor.mesh_get_process_group.default", "mesh mesh_dim", mesh_group},
+    {"_dtensor.mesh_get_process_group.default", "mesh dim", mesh_group},
     {"c10d.send.default", "tensors process_group dst tag", send},
     {"c10d.recv_.default", "tensors! process_group src tag", recv_in_place},
     {"c10d.allreduce_.default", "tensors! process_group reduce_op sparse_indices async_op=True timeout=-1", allreduce_in_place},

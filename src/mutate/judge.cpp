@@ -9,6 +9,7 @@
 
 #include "interp/falsify.h"
 #include "mutate/random.h"
+#include "util/work_clock.h"
 
 namespace shardproof::mutate {
 
@@ -17,7 +18,7 @@ namespace {
 using interp::Buffer;
 using interp::Comparison;
 using interp::Value;
-using Clock = std::chrono::steady_clock;
+using Clock = util::WorkClock;
 
 constexpr double kDenseWork = 3e7;
 

@@ -3,7 +3,6 @@
 #include "prove/eval.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -12,6 +11,7 @@
 
 #include "prove/literal.h"
 #include "util/result.h"
+#include "util/work_clock.h"
 
 namespace shardproof::prove {
 
@@ -20,8 +20,6 @@ using ir::Fn;
 using ir::Op;
 
 namespace {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 Poly embed(Algebra& a, const Poly& scalar, const Ext& ctx) {
   if (scalar.empty()) return scalar;
@@ -108,7 +106,7 @@ Value Evaluator::fresh(const ir::Shape& shape, DType dtype, const std::string& n
 Value Evaluator::compute(ir::NodeId id) {
   const ir::Node& n = problem_.graph[id];
   ++evaluated;
-  if (deadline > 0 && (evaluated & 63) == 0 && now() > deadline) throw Overflow("time limit");
+  if (deadline > 0 && (evaluated & 63) == 0 && util::WorkClock::seconds() > deadline) throw Overflow("time limit");
   try {
     for (ir::NodeId in : n.in) {
       if (state_[in] != 2 && problem_.graph[in].dtype != DType::Token) value(in);

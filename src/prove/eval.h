@@ -33,7 +33,7 @@ class Evaluator {
   // Why a node's value stayed undecided (it became an unknown of its own).
   std::map<ir::NodeId, std::pair<std::string, std::string>> undecided;  // reason, detail
   uint64_t evaluated = 0;
-  double deadline = 0;  // steady seconds; 0: none
+  double deadline = 0;  // of util::WorkClock, in seconds; 0: none
 
  private:
   Value compute(ir::NodeId id);

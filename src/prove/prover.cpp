@@ -3,12 +3,12 @@
 #include "prove/prover.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include <fmt/format.h>
 
 #include "prove/eval.h"
 #include "util/result.h"
+#include "util/work_clock.h"
 
 namespace shardproof::prove {
 
@@ -22,7 +22,7 @@ struct Prover::Impl {
 
   Impl(const link::Problem& p, Limits l) : problem(p), limits(l), eval(p, l), linked(p.graph.nodes.size()) { allow(l.seconds); }
   void allow(double seconds) {
-    eval.deadline = seconds > 0 ? std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count() + seconds : 0;
+    eval.deadline = seconds > 0 ? util::WorkClock::seconds() + seconds : 0;
   }
 
   // Is some input of the cone undecided? Its reason explains a failure best.

@@ -14,6 +14,7 @@
 #include "interp/interp.h"
 #include "manifest/match.h"
 #include "prove/prover.h"
+#include "util/work_clock.h"
 
 namespace shardproof::report {
 
@@ -29,6 +30,9 @@ const char* name(Status s) {
 namespace {
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double limit_seconds_since(util::WorkClock::time_point start) {
+  return std::chrono::duration<double>(util::WorkClock::now() - start).count();
+}
 
 uint64_t peak_bytes() {
   rusage usage{};
@@ -97,7 +101,7 @@ class Check {
     if (options_.progress) options_.progress(text);
   }
   // Seconds left of the time limit; 0: there is none.
-  double left() const { return options_.time_limit > 0 ? std::max(0.01, options_.time_limit - seconds_since(start_)) : 0; }
+  double left() const { return options_.time_limit > 0 ? std::max(0.01, options_.time_limit - limit_seconds_since(limit_start_)) : 0; }
 
   std::optional<Diagnostic> steps() {
     if (!out_.problem) {
@@ -150,6 +154,7 @@ class Check {
         r.blame = blame_of(fault);
       }
     const double total = options_.time_limit > 0 ? left() : 0;
+    const auto limit_start = util::WorkClock::now();
     // While nothing has failed, there may be nothing left for the falsifier and the second pass: the proofs may take most of the time.
     int failed = 0;
     const auto cap = [&] { return total * (failed < 4 ? 0.85 : options_.falsify ? 0.4 : 0.7); };
@@ -157,7 +162,7 @@ class Check {
     for (size_t k = 0; k < out_.outputs.size(); ++k) {
       if (out_.outputs[k].status != Status::Unknown) continue;
       if (total > 0) {
-        double rest = cap() - seconds_since(start);
+        double rest = cap() - limit_seconds_since(limit_start);
         if (rest <= 0) {
           out_.outputs[k].reason = "budget";
           out_.outputs[k].detail = "the time limit left no time to try";
@@ -179,7 +184,7 @@ class Check {
       prove_output(k);
     }
     count_proofs();
-    if (total > 0) prover_->allow(std::max(0.05 * total, cap() - seconds_since(start)));
+    if (total > 0) prover_->allow(std::max(0.05 * total, cap() - limit_seconds_since(limit_start)));
     outside(*prover_);
     out_.stats.prove = seconds_since(start);
   }
@@ -477,6 +482,7 @@ class Check {
   const manifest::Manifest& m_;
   const CheckOptions& options_;
   Clock::time_point start_ = Clock::now();
+  util::WorkClock::time_point limit_start_ = util::WorkClock::now();
   CheckResult out_;
   link::Problem* problem_ = nullptr;
   std::vector<std::optional<Placement>> placements_;

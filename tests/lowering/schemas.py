@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import torch
+import torch.distributed.tensor  # registers the _dtensor operators
 
 FACTORY = ["dtype=None", "layout=None", "device=None", "pin_memory=None"]
 
