@@ -77,7 +77,7 @@ Failure Linker::facts() {
     const ir::Node& node = out.graph[input.node];
     const std::string& name = seq_->inputs[static_cast<size_t>(input.index)].name;
     bool empty = ir::num_elements(node.shape) == 0;
-    auto contradiction = [&](const std::string& why) {
+    auto contradiction = [&, &list = list](const std::string& why) {
       return error("SP210", fmt::format("the facts about \"{}\" contradict {}", name, why), "facts/" + std::to_string(list[0]));
     };
     if (input.constant) {  // the value is known: the facts must hold for it

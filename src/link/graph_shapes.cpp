@@ -40,7 +40,7 @@ lower::InputShapes graph_input_shapes(const manifest::Manifest& manifest, const 
     const manifest::Placement* placement = nullptr;
     long best = -1;
     for (const auto& [key, p] : manifest.inputs) {
-      bool fits = std::any_of(names.begin(), names.end(), [&](const std::string& n) { return manifest::key_matches(key, n); });
+      bool fits = std::any_of(names.begin(), names.end(), [&, &key = key](const std::string& n) { return manifest::key_matches(key, n); });
       if (fits && manifest::specificity(key) > best) best = manifest::specificity(key), placement = &p;
     }
     for (const manifest::ExtraInput& e : manifest.extra_inputs)

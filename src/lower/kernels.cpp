@@ -48,8 +48,9 @@ void check_references(const Value& v, const std::set<std::string>& names) {
 
 void only_keys(const Json& j, std::initializer_list<const char*> keys) {
   if (!j.is_object()) throw Bad{"an object was expected"};
-  for (const auto& [key, value] : j.items())
-    if (std::none_of(keys.begin(), keys.end(), [&](const char* k) { return key == k; })) throw Bad{"unknown key \"" + key + "\""};
+  for (const auto& item : j.items())
+    if (std::none_of(keys.begin(), keys.end(), [&](const char* k) { return item.key() == k; }))
+      throw Bad{"unknown key \"" + item.key() + "\""};
 }
 
 KernelDef::Case read_case(const Json& j, const KernelDef& def) {

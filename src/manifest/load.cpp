@@ -368,7 +368,9 @@ class Loader {
     if (!value) return true;
     place("outputs", *value);
     m_.has_outputs = true;
-    for (const auto& [name, item] : value->members) {
+    for (const Member& member : value->members) {
+      const std::string& name = member.key;
+      const Value& item = member.value;
       std::string what = fmt::format("output \"{}\"", name);
       if (item.kind != Value::Kind::Object)
         return fail(item, "SP203", fmt::format("{} needs an object, as in {{\"dist\": \"name\", \"expect\": \"Replicate\"}}", what));

@@ -37,7 +37,7 @@ bool convert(const toml::node& node, const std::string& path, Value& out, int de
       if (!convert(*entry.node, path, value, depth + 1, error)) return false;
       value.line = static_cast<int>(entry.key->source().begin.line);
       value.column = static_cast<int>(entry.key->source().begin.column);
-      out.members.emplace_back(std::string(entry.key->str()), std::move(value));
+      out.members.push_back({std::string(entry.key->str()), std::move(value)});
     }
     return true;
   }

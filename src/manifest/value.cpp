@@ -122,7 +122,7 @@ class JsonReader {
       if (!read_value(value, depth + 1)) return false;
       value.line = line;
       value.column = column;
-      out.members.emplace_back(std::move(key), std::move(value));
+      out.members.push_back({std::move(key), std::move(value)});
       skip_space();
       if (peek() == ',') {
         ++pos_;

@@ -5,12 +5,13 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "util/result.h"
 
 namespace shardproof::manifest {
+
+struct Member;
 
 struct Value {
   enum class Kind : uint8_t { Null, Bool, Int, Float, String, Array, Object } kind = Kind::Null;
@@ -18,13 +19,18 @@ struct Value {
   int64_t i = 0;
   double d = 0;
   std::string s;
-  std::vector<Value> items;                            // Array
-  std::vector<std::pair<std::string, Value>> members;  // Object, in the order of the file
-  int line = 0, column = 0;                            // of the value; an object's member: of its key
+  std::vector<Value> items;     // Array
+  std::vector<Member> members;  // Object, in the order of the file
+  int line = 0, column = 0;     // of the value; an object's member: of its key
 
   const Value* find(std::string_view key) const;
   bool is_number() const { return kind == Kind::Int || kind == Kind::Float; }
   double number() const { return kind == Kind::Int ? static_cast<double>(i) : d; }
+};
+
+struct Member {
+  std::string key;
+  Value value;
 };
 
 // Nesting deeper than this is refused (no manifest needs it, and readers recurse on it).

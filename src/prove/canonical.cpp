@@ -39,7 +39,7 @@ struct RowRef {
 
 class Canonicalizer {
  public:
-  Canonicalizer(Algebra& algebra, Node& spec, const Ext& ctx) : a_(algebra), spec_(spec), ctx_(ctx) {
+  Canonicalizer(Algebra& algebra, Node& spec, const Ext& ctx) : a_(algebra), spec_(spec) {
     free_ = static_cast<int>(ctx.size());
     bound_ = spec.num_bound();
     total_ = free_ + bound_;
@@ -425,10 +425,8 @@ class Canonicalizer {
   Factor build() {
     const int n = static_cast<int>(vars_.size());
     std::vector<int> position(n);
-    int new_free = 0;
     for (int k = 0; k < n; ++k) {
       position[perm_[k]] = k;
-      new_free += !vars_[perm_[k]].bound;
     }
     // Rewrite the rows; they were collected in order of signature.
     std::vector<std::vector<std::vector<std::vector<int64_t>>>> fresh(spec_.args.size());
@@ -564,7 +562,6 @@ class Canonicalizer {
 
   Algebra& a_;
   Node& spec_;
-  const Ext& ctx_;
   int free_ = 0, bound_ = 0, total_ = 0;
   std::vector<RowRef> rows_;
   std::vector<RowPlan> plans_;

@@ -47,7 +47,7 @@ std::optional<Poly> Algebra::count_below(const Poly& e, int64_t lo, int64_t hi, 
   const auto [least, most] = range(f, ctx);
   if (least <= kNegInf || most >= kPosInf) return std::nullopt;
   // #{k: q k + f < b} is b - f, or n - 1 - (f - b); both ends must lie in the range of k wherever f is.
-  auto below = [&](int64_t b) -> std::optional<Poly> {
+  auto below = [&, least = least, most = most](int64_t b) -> std::optional<Poly> {
     if (b == kNegInf) return Poly{};
     if (b == kPosInf) return constant(Rat(n));
     const int64_t c = q > 0 ? b : n + b - 1;

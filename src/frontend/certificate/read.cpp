@@ -91,6 +91,39 @@ struct Reader {
   }
 };
 
+// How many arguments a function takes; 0: one or more.
+size_t arity(ir::Fn fn) {
+  using ir::Fn;
+  switch (fn) {
+    case Fn::Add:
+    case Fn::Mul:
+    case Fn::Max:
+    case Fn::Min:
+    case Fn::And:
+    case Fn::Or: return 0;
+    case Fn::Select: return 3;
+    case Fn::Sub:
+    case Fn::Div:
+    case Fn::Pow:
+    case Fn::FloorDiv:
+    case Fn::Rem:
+    case Fn::Mod:
+    case Fn::Atan2:
+    case Fn::Xor:
+    case Fn::Shl:
+    case Fn::ShrA:
+    case Fn::ShrL:
+    case Fn::Eq:
+    case Fn::Ne:
+    case Fn::Lt:
+    case Fn::Le:
+    case Fn::Gt:
+    case Fn::Ge:
+    case Fn::Complex: return 2;
+    default: return 1;
+  }
+}
+
 std::string form_of(const TermNode& n) {
   const size_t args = n.args.size();
   for (int64_t d : n.dims) {
@@ -101,7 +134,9 @@ std::string form_of(const TermNode& n) {
     case TermKind::Iota: return args == 0 && n.dims == std::vector<int64_t>{kUnbounded} ? "" : "a malformed index";
     case TermKind::Inf:
     case TermKind::Lit: return args == 0 && n.dims.empty() ? "" : "a constant with arguments";
-    case TermKind::Fn: return args >= 1 && n.fn != ir::Fn::None ? "" : "a function without arguments";
+    case TermKind::Fn:
+      if (args < 1 || n.fn == ir::Fn::None) return "a function without arguments";
+      return arity(n.fn) == 0 || arity(n.fn) == args ? "" : "a function of another number of arguments";
     case TermKind::Sum:
     case TermKind::Bracket: return args == 1 ? "" : "the wrong number of arguments";
     case TermKind::Red:

@@ -71,6 +71,17 @@ TEST_CASE("malformed contents are named") {
   c.claims[0].cells[0].ext = {0};
   CHECK(why(c).find("extent") != std::string::npos);
   c = small();
+  TermNode less;  // x < and nothing: its second argument would be read beyond its end
+  less.kind = TermKind::Fn;
+  less.fn = ir::Fn::Lt;
+  less.dtype = ir::DType::Bool;
+  less.dims = {4};
+  less.args = {{Product{1, 1, {Factor{1, 1, 1, {1, 0}}}}}};
+  c.terms.push_back(less);
+  CHECK(why(c).find("number of arguments") != std::string::npos);
+  c.terms.back().args.push_back(c.terms.back().args[0]);
+  CHECK(why(c).empty());
+  c = small();
   c.terms[0].origin = ir::kNoNode;
   CHECK_FALSE(why(c).empty());
 }
