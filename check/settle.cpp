@@ -49,7 +49,6 @@ std::vector<uint32_t> frontier(Terms& t) {
       t.inside(id, it->second);
       std::erase_if(it->second, [&](uint32_t k) { return t.node(k).kind == TermKind::Iota || t.node(k).kind == TermKind::Lit; });
       std::sort(it->second.begin(), it->second.end());
-      it->second.erase(std::unique(it->second.begin(), it->second.end()), it->second.end());
       if (!it->second.empty()) ++alike[it->second];
     }
   }

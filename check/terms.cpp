@@ -145,27 +145,29 @@ bool Terms::symbol(const TermNode& n) const { return n.kind == TermKind::Lit && 
 
 bool Terms::can_open(uint32_t id) const {
   const TermNode& n = c_.terms[id];
-  switch (n.kind) {
-    case TermKind::Fn:
-    case TermKind::Sum:
-    case TermKind::Red:
-    case TermKind::Bracket:
-    case TermKind::Take:
-    case TermKind::Grid: return true;
-    case TermKind::Lit: return symbol(n);
-    case TermKind::Base: return problem_.graph[n.origin].op == ir::Op::Dense;
-    default: return false;
-  }
+  if (n.kind == TermKind::Lit) return symbol(n);
+  if (n.kind == TermKind::Base) return problem_.graph[n.origin].op == ir::Op::Dense;
+  return n.kind != TermKind::Iota && n.kind != TermKind::Inf && n.kind != TermKind::Whole;
 }
 
-void Terms::inside(uint32_t id, std::vector<uint32_t>& out) const {
+void Terms::inside(uint32_t id, std::vector<uint32_t>& out, const std::set<uint32_t>& through) const {
+  std::vector<uint32_t> stack{id};
+  std::set<uint32_t> seen;
   auto take = [&](const Poly& p) {
     for (const Product& t : p) {
-      for (const Factor& f : t.f) out.push_back(kernel_[f.node]);
+      for (const Factor& f : t.f) {
+        const uint32_t k = kernel_[f.node];
+        if (!seen.insert(k).second) continue;
+        (is_open(k) || through.count(k) != 0 ? stack : out).push_back(k);
+      }
     }
   };
-  for (const Poly& p : c_.terms[id].args) take(p);
-  for (const Cell& c : c_.terms[id].cells) take(c.poly);
+  while (!stack.empty()) {
+    const TermNode& n = c_.terms[stack.back()];
+    stack.pop_back();
+    for (const Poly& p : n.args) take(p);
+    for (const Cell& c : n.cells) take(c.poly);
+  }
 }
 
 std::vector<uint32_t> Terms::align(const std::vector<uint32_t>& left, const std::vector<uint32_t>& right) const {
@@ -174,14 +176,15 @@ std::vector<uint32_t> Terms::align(const std::vector<uint32_t>& left, const std:
   for (uint32_t k : right) sides[k] |= 2;
   std::vector<uint32_t> out, more;
   std::set<std::vector<uint32_t>> opened;  // over what
-  auto over = [&](uint32_t k) {            // into `more`
+  std::set<uint32_t> gone;
+  auto over = [&](uint32_t k) {  // into `more`
     more.clear();
-    inside(k, more);
+    inside(k, more, gone);
     std::sort(more.begin(), more.end());
-    more.erase(std::unique(more.begin(), more.end()), more.end());
   };
   auto open_one = [&](uint32_t k) {
     out.push_back(k);
+    gone.insert(k);
     const int side = sides[k];
     sides.erase(k);
     over(k);
@@ -215,8 +218,7 @@ std::vector<uint32_t> Terms::align(const std::vector<uint32_t>& left, const std:
     bool found = false;
     for (auto it = sides.rbegin(); it != sides.rend() && !found; ++it) {
       if (it->second == 3 || !can_open(it->first)) continue;
-      more.clear();
-      inside(it->first, more);
+      over(it->first);
       bool covered = true;
       for (uint32_t m : more) {
         const auto other = sides.find(m);

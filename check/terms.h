@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -79,8 +80,8 @@ class Terms {
   bool is_open(uint32_t id) const { return open_[kernel_[id]] == open_epoch_; }
   bool can_open(uint32_t id) const;
   uint32_t kernel(uint32_t id) const { return kernel_[id]; }
-  // Kernels that stand in the definition of a term, appended.
-  void inside(uint32_t id, std::vector<uint32_t>& out) const;
+  // Kernels that stand in the definition of a term, each once, appended; in the place of open ones and of `through` what stands in those.
+  void inside(uint32_t id, std::vector<uint32_t>& out, const std::set<uint32_t>& through = {}) const;
   // Terms to open so that two expressions over the kernels `left` and `right` come down to common ones: the latest one that only one side
   // has, again and again, until a side has none of its own.
   std::vector<uint32_t> align(const std::vector<uint32_t>& left, const std::vector<uint32_t>& right) const;

@@ -94,6 +94,7 @@ std::vector<uint32_t> Verifier::difference(NodeId v, const std::vector<NodeId>& 
 
 std::string Verifier::claim(NodeId v) {
   const ir::Node& n = p_.graph[v];
+  terms.close_all();
   if (side_[v] == Side::Mixed) return fmt::format("{} belongs to both sides", describe(v));
   if (claims.is_own_unknown(v)) {
     if (n.op == Op::Input && ir::is_float(n.dtype)) assumptions.insert("float inputs are finite numbers");
