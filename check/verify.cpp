@@ -94,7 +94,6 @@ std::vector<uint32_t> Verifier::difference(NodeId v, const std::vector<NodeId>& 
 
 std::string Verifier::claim(NodeId v) {
   const ir::Node& n = p_.graph[v];
-  terms.close_all();
   if (side_[v] == Side::Mixed) return fmt::format("{} belongs to both sides", describe(v));
   if (claims.is_own_unknown(v)) {
     if (n.op == Op::Input && ir::is_float(n.dtype)) assumptions.insert("float inputs are finite numbers");
@@ -223,6 +222,7 @@ std::string Verifier::elements(NodeId v) {
   q.identical = [&](size_t k) { return literally(v, where[k]); };
   at(v, where[0]);
   if (ops_.unknown) return fmt::format("no meaning: {} of {}", ir::name(n.op), describe(v));
+  terms.close_all();
   const std::vector<uint32_t> open = view ? std::vector<uint32_t>{} : difference(v, n.in);
   const Settled s = settle(terms, q, open);
   tested += s.tested;

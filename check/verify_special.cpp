@@ -112,6 +112,7 @@ std::string Verifier::literal(NodeId v) {
     where = points.of(v, false);
   }
   std::vector<int64_t> x;
+  terms.close_all();
   terms.budget = terms.spent + 10'000'000;
   terms.start(1, Draw::Generic);
   std::vector<uint32_t> top;

@@ -243,6 +243,7 @@ bool Verifier::summands(NodeId v, const std::vector<int64_t>& extents, const std
 }
 
 bool Verifier::summands_in(NodeId v, const std::vector<int64_t>& extents, const Located& l, const std::vector<Index>& where, bool deep) {
+  terms.close_all();
   const ir::Node& n = p_.graph[v];
   const bool sum = n.op != Op::Reduce || n.fn == Fn::Add;
   const size_t own = l.cell->ext.size();

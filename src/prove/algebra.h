@@ -207,7 +207,11 @@ class Algebra {
   };
   bool exchanging_ = false;
   // --- nested sums opened (open.cpp)
-  bool flat_ = false;  // sums stay flat and names opened
+  bool flat_ = false;         // sums stay flat and names opened
+  bool written_out_ = false;  // elements are not rolled into sums
+  std::optional<Poly> write_out(const Poly& p, const Ext& ctx);
+  int64_t cut_of(const Term& t, const Ext& ext, size_t v);
+  std::optional<Poly> cut_sums(const Poly& p, const Ext& ctx);
   size_t openings_ = 0;
   uint64_t work_limit_ = 0;
   int64_t clock_limit_ = 0;

@@ -139,7 +139,17 @@ class Canonicalizer {
     std::vector<int64_t> def(static_cast<size_t>(free_) + 1, 0);
     for (int v = 0; v < free_; ++v) def[v] = r.coefs[v] / step;
     def[free_] = floor_div(c, step);
-    const int64_t extent = r.extent == kUnbounded ? kUnbounded : (r.extent - 1 - plan.rest) / step + 1;
+    int64_t extent = r.extent == kUnbounded ? kUnbounded : (r.extent - 1 - plan.rest) / step + 1;
+    // A bound part that does not start from 0 lets the free part lie outside of the dimension: x[a - k] where k is at least 4.
+    int64_t least = 0, most = 0;
+    for (int k = 0; k < bound_; ++k) {
+      const int64_t q = bound_coef(r, k);
+      const NewVar& u = vars_[bound_var_[k]];
+      least = add_checked(least, q == 0 ? 0 : mul_checked(q, q > 0 ? u.lo : u.hi - 1));
+      most = add_checked(most, q == 0 ? 0 : mul_checked(q, q > 0 ? u.hi - 1 : u.lo));
+    }
+    if (extent != kUnbounded && ceil_div(-plan.rest - least, step) < 0) extent = kUnbounded;
+    if (extent != kUnbounded && most < 0) extent = std::max(extent, floor_div(r.extent - 1 - plan.rest - most, step) + 1);
     if (extent == 1) {
       plan = {};
       plan.rest = c;

@@ -63,7 +63,7 @@ Poly Algebra::settle(const Term& body, const Ext& ext, int bound) {
 // A sum over a range, and one more slice of it (L-12): sum_{k in [a,b)} m(k) + m(b).
 std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, const std::vector<Factor>& rest, const Ext& ctx) {
   const int bound = nodes_[red.node].num_bound();
-  if (bound > 4 || rest.empty() || rest.size() > 4) return std::nullopt;
+  if (written_out_ || bound > (flat_ ? 12 : 4) || rest.empty() || rest.size() > (flat_ ? 12 : 4)) return std::nullopt;
   // A slice of the body reads the same unknowns: most pairs are told apart by that, without making the slice.
   {
     std::vector<Nid> mine, theirs;
@@ -143,7 +143,7 @@ std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, c
 // of ranks that each hold one value of an index meet.
 std::optional<Poly> Algebra::roll_sums(const Term& common, const Factor& x, const Factor& y, const Ext& ctx) {
   const int bound = nodes_[x.node].num_bound();
-  if (bound != nodes_[y.node].num_bound() || bound > 3) return std::nullopt;
+  if (written_out_ || bound != nodes_[y.node].num_bound() || bound > 3) return std::nullopt;
   const std::vector<Factor>&mine = nodes_[x.node].args[0][0].f, &theirs = nodes_[y.node].args[0][0].f;
   if (!std::is_permutation(mine.begin(), mine.end(), theirs.begin(), theirs.end(),
                            [](const Factor& f, const Factor& g) { return f.node == g.node; }))
@@ -254,7 +254,7 @@ std::optional<Poly> Algebra::join_bodies(const Term& common, const Factor& x, co
 
 // Two equal products read at two constant places (L-13): a sum over a range of two.
 std::optional<Poly> Algebra::roll_pair(const Term& common, const std::vector<Factor>& x, const std::vector<Factor>& y, const Ext& ctx) {
-  if (x.size() != y.size() || x.empty()) return std::nullopt;
+  if (written_out_ || x.size() != y.size() || x.empty()) return std::nullopt;
   const size_t w = ctx.size() + 1;
   Term body{1, {}};
   bool differ = false;

@@ -19,6 +19,7 @@ constexpr size_t kTerms = 96;       // in one poly
 constexpr size_t kVariables = 16;   // bound ones, of one product
 constexpr int kLevels = 40;         // of one comparison
 constexpr int64_t kCopies = 3;      // the highest power that is read as a product
+constexpr int64_t kElements = 16;   // of a sum that is written out
 constexpr size_t kOpenings = 6000;  // of one problem
 constexpr uint64_t kWork = 60'000;  // rules that these may cost
 constexpr double kSeconds = 2.5;    // of the processor
@@ -124,6 +125,143 @@ std::optional<Poly> Algebra::open_level(const Poly& p, uint32_t level, const Ext
   return out;
 }
 
+// Where a sum over variable v of t could be cut in two, so that one of the brackets in t is the same number for all v of a part: 0 if
+// nowhere. Only where the bracket's form is affine.
+int64_t Algebra::cut_of(const Term& t, const Ext& ext, size_t v) {
+  int64_t best = 0;
+  for (const Factor& f : t.f) {
+    const Node& n = nodes_[f.node];
+    if (n.kind != Kind::Bracket || !depends_on(f, ext.size() + 1, v)) continue;
+    const int64_t lo = n.lo, hi = n.hi;
+    const Poly e = arg_at(n, f, 0, ext);
+    if (e.size() != 1 || e[0].f.size() != 1 || e[0].f[0].node != iota() || !e[0].f[0].exp.is_one() || !e[0].coef.is_integer()) continue;
+    // e is q v + rest, and rest lies from `least` to `most`.
+    const std::vector<int64_t>& row = e[0].f[0].map;
+    const int64_t c = e[0].coef.num(), q = mul_checked(c, row[v]);
+    int64_t least = mul_checked(c, row[ext.size()]), most = least;
+    bool bounded = q != 0;
+    for (size_t w = 0; w < ext.size() && bounded; ++w) {
+      if (w == v || row[w] == 0) continue;
+      const int64_t step = mul_checked(c, row[w]);
+      bounded = ext[w] > 0 && ext[w] < kPosInf;
+      (step > 0 ? most : least) = add_checked(step > 0 ? most : least, bounded ? mul_checked(step, ext[w] - 1) : 0);
+    }
+    if (!bounded) continue;
+    for (int64_t edge : {lo, hi}) {
+      if (edge <= kNegInf || edge >= kPosInf) continue;
+      for (int64_t other : {least, most}) {
+        // The first v at which q v + other has passed the edge.
+        const int64_t at = q > 0 ? ceil_div(edge - other, q) : floor_div(edge - other, q) + 1;
+        if (at > 0 && at < ext[v] && (best == 0 || at < best)) best = at;
+      }
+    }
+  }
+  return best;
+}
+
+// Sums cut where a bracket inside becomes constant (L-68): the rows of a halo that are padding on one rank and a neighbour's on another.
+// Of the variables that could be cut the one that walks the longest dimension is, so that parts of a sum are cut as the whole is.
+std::optional<Poly> Algebra::cut_sums(const Poly& p, const Ext& ctx) {
+  struct Flat {
+    Term t;
+    Ext ext;  // ctx, then what the product is summed over
+  };
+  const auto longest = [&](const Flat& flat, int64_t& cut) {
+    size_t var = 0;
+    int64_t most = 0;
+    for (size_t v = ctx.size(); v < flat.ext.size(); ++v) {
+      const int64_t at = cut_of(flat.t, flat.ext, v);
+      if (at == 0) continue;
+      int64_t walks = kPosInf;
+      for (const Factor& f : flat.t.f) {
+        const std::vector<int64_t>& dims = nodes_[f.node].dims;
+        for (size_t d = 0; d < dims.size(); ++d) {
+          if (dims[d] > 0 && f.map[d * (flat.ext.size() + 1) + v] != 0) walks = std::min(walks, dims[d]);
+        }
+      }
+      if (walks > most) most = walks, var = v, cut = at;
+    }
+    return var;
+  };
+  Poly out;
+  for (const Term& t : p) {
+    std::vector<Flat> work;
+    for (size_t i = 0; i < t.f.size() && work.empty() && !t.coef.is_zero(); ++i) {
+      if (!is_sum(t.f[i]) || nodes_[t.f[i].node].kind != Kind::Red || !opens(without(t, i), t.f[i], ctx)) continue;
+      auto [body, ext] = open_in(t, i, ctx);
+      std::sort(body.f.begin(), body.f.end(), before);
+      Flat flat{std::move(body), std::move(ext)};
+      int64_t cut = 0;
+      longest(flat, cut);
+      if (cut != 0) work.push_back(std::move(flat));
+    }
+    if (work.empty()) out = add(std::move(out), {t}, ctx);
+    while (!work.empty()) {
+      const Flat flat = std::move(work.back());
+      work.pop_back();
+      if (++openings_ > kOpenings || applications > work_limit_ || std::clock() > clock_limit_) return std::nullopt;
+      int64_t cut = 0;
+      const size_t var = longest(flat, cut);
+      if (cut == 0) {
+        out = add(std::move(out), reduce_term(flat.t, flat.ext, static_cast<int>(flat.ext.size() - ctx.size())), ctx);
+        if (out.size() > kTerms) return std::nullopt;
+        continue;
+      }
+      for (const int64_t from : {int64_t{0}, cut}) {
+        Ext part = flat.ext;
+        part[var] = from == 0 ? cut : flat.ext[var] - cut;
+        Sub shift = Sub::identity(static_cast<int>(part.size()));
+        shift.rows[var][part.size()] = from;
+        for (Term& u : subst({flat.t}, shift, part)) work.push_back({std::move(u), part});
+      }
+      if (work.size() > kTerms) return std::nullopt;
+    }
+  }
+  return out;
+}
+
+// Short sums written out (L-67): a stencil's neighbours and the two rows at a border have many groupings into sums, and none is the normal
+// one.
+std::optional<Poly> Algebra::write_out(const Poly& p, const Ext& ctx) {
+  const auto is_short = [&](const Factor& f) {
+    if (!is_sum(f) || nodes_[f.node].kind != Kind::Red) return false;
+    const std::vector<int64_t>& box = nodes_[f.node].box;
+    int64_t elements = 1;
+    for (size_t k = 0; k < box.size() && elements <= kElements; k += 2) elements *= std::min(box[k + 1] - box[k], kElements + 1);
+    return elements <= kElements;
+  };
+  Poly out;
+  std::vector<Term> work(p.rbegin(), p.rend());
+  while (!work.empty()) {
+    const Term t = std::move(work.back());
+    work.pop_back();
+    size_t at = 0;
+    while (at < t.f.size() && (t.coef.is_zero() || !is_short(t.f[at]) || !opens(without(t, at), t.f[at], ctx))) ++at;
+    if (at == t.f.size()) {
+      out = add(std::move(out), make_term(t, ctx), ctx);
+      if (out.size() > kTerms) return std::nullopt;
+      continue;
+    }
+    if (++openings_ > kOpenings || applications > work_limit_ || std::clock() > clock_limit_) return std::nullopt;
+    auto [body, ext] = open_in(t, at, ctx);
+    std::sort(body.f.begin(), body.f.end(), before);
+    Sub place = Sub::identity(static_cast<int>(ctx.size()));
+    place.rows.resize(ext.size(), Row(ctx.size() + 1, 0));
+    for (bool more = true; more;) {
+      Poly element = subst({body}, place, ctx);
+      work.insert(work.end(), element.begin(), element.end());
+      if (work.size() > 2 * kTerms) return std::nullopt;
+      more = false;
+      for (size_t k = ctx.size(); k < ext.size() && !more; ++k) {  // the next place, as an odometer counts
+        int64_t& at_k = place.rows[k][ctx.size()];
+        more = ++at_k < ext[k];
+        if (!more) at_k = 0;
+      }
+    }
+  }
+  return out;
+}
+
 bool Algebra::equal_flat(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined) {
   const During scope(flat_);
   if (work_limit_ == 0) {
@@ -136,7 +274,16 @@ bool Algebra::equal_flat(const Poly& a, const Poly& b, const Ext& ctx, bool wher
     Poly left, right, same;
     tell_apart(x, y, left, right, &same);
     level = std::max(next_level(left, level), next_level(right, level));
-    if (level == 0) return false;
+    if (level == 0) {
+      auto l = cut_sums(left, ctx), r = cut_sums(right, ctx);
+      if (!l || !r) return false;
+      if (equal(*l, *r, ctx, where_defined)) return true;
+      left.clear(), right.clear();
+      tell_apart(*l, *r, left, right, nullptr);
+      const During whole(written_out_);
+      l = write_out(left, ctx), r = write_out(right, ctx);
+      return l && r && equal(*l, *r, ctx, where_defined);
+    }
     const auto l = open_level(left, level, ctx), r = open_level(right, level, ctx);
     if (!l || !r) return false;
     ++applications;

@@ -358,3 +358,69 @@ variant(
     ),
     why="The halo goes around the ends.",
 )
+
+
+def stencil(x: Any) -> Any:
+    """The mean of the four neighbours, zero outside."""
+    p = jnp.pad(x, 1)
+    return 0.25 * (p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:])
+
+
+def stencil_of_rows(x: Any, up: list[tuple[int, int]], down: list[tuple[int, int]]) -> Any:
+    """The same on the rows of one rank, with a row of each neighbour."""
+    rows = jnp.concatenate([lax.ppermute(x[-1:], "sp", down), x, lax.ppermute(x[:1], "sp", up)])
+    p = jnp.pad(rows, ((0, 0), (1, 1)))
+    return 0.25 * (p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:])
+
+
+def twice(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: step(step(x))
+
+
+jacobi = case(
+    "jax_stencil_halo",
+    mesh={"sp": 3},
+    args=[((6, 5), F32)],
+    specs=(P("sp"),),
+    out=P("sp"),
+    seq=twice(stencil),
+    dist=twice(lambda x: stencil_of_rows(x, [(1, 0), (2, 1)], [(0, 1), (1, 2)])),
+    verdict="PROVED",
+    why="Two steps of a stencil: the same nine products of neighbours, grouped by rank in other sums.",
+)
+variant(
+    jacobi,
+    "one_neighbour",
+    dist=twice(lambda x: stencil_of_rows(x, [(1, 0)], [(0, 1), (1, 2)])),
+    why="The second rank does not get the first row of the third.",
+)
+
+
+def conv2d(x: Any, w: Any, rows: tuple[int, int] = (1, 1)) -> Any:
+    return lax.conv_general_dilated(x, w, (1, 1), [rows, (1, 1)], dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+def with_neighbours(x: Any) -> Any:
+    above, below = lax.ppermute(x[:, -1:], "sp", [(0, 1), (1, 2)]), lax.ppermute(x[:, :1], "sp", [(1, 0), (2, 1)])
+    return jnp.concatenate([above, x, below], 1)
+
+
+conv_grad = case(
+    "jax_convolution_halo_gradient",
+    mesh={"sp": 3},
+    args=[((1, 6, 4, 2), F32), ((3, 3, 2, 2), F32), ((1, 6, 4, 2), F32)],
+    specs=(P(None, "sp"), P(), P(None, "sp")),
+    out=P(),
+    seq=lambda x, w, y: jax.grad(lambda w: jnp.sum((conv2d(x, w) - y) ** 2))(w),
+    dist=lambda x, w, y: lax.psum(
+        jax.grad(lambda w: jnp.sum((conv2d(with_neighbours(x), w, (0, 0)) - y) ** 2))(w), "sp"
+    ),
+    verdict="PROVED",
+    why="Inner rows read a neighbour's row where the rank at the border reads padding: three sums against one.",
+)
+variant(
+    conv_grad,
+    "padded_everywhere",
+    dist=lambda x, w, y: lax.psum(jax.grad(lambda w: jnp.sum((conv2d(x, w) - y) ** 2))(w), "sp"),
+    why="Every rank pads its own rows.",
+)
