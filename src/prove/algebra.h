@@ -220,6 +220,29 @@ class Algebra {
   bool is_sum(const Factor& f) const;
   uint32_t next_level(const Poly& p, uint32_t limit);
   std::optional<Poly> open_level(const Poly& p, uint32_t level, const Ext& ctx);
+  // --- products by the cases of their factors (cases.cpp)
+  struct Truth {
+    Factor b;
+    Rat value;
+  };
+  struct Facts {
+    std::vector<Truth> truths;
+    std::vector<Factor> divisors;  // finite and not 0
+  };
+  std::unordered_map<Nid, std::vector<char>> mentions_;
+  bool mentions(Nid id, Nid what);
+  bool touches(const Factor& f, const Facts& facts);
+  std::optional<Truth> truth_of(const Factor& f, const Ext& ctx);
+  int sign_of(const Factor& f, const Ext& ctx);
+  std::optional<Poly> compare_signs(ir::Fn fn, const Poly& y, const std::vector<Factor>& divisors, const Ext& ctx);
+  Poly given(const Factor& f, const Facts& facts, const Ext& ctx, bool& changed, int depth);
+  Poly poly_given(const Poly& p, const Facts& facts, const Ext& ctx, bool& changed, int depth);
+  Poly product_given(const Term& t, const Facts& facts, const Ext& ctx, bool& changed, int depth);
+  Poly by_cases(const Poly& p, const Ext& ctx);
+  Poly take_again(const Factor& f, const Poly& e, const Poly& data, const Ext& wide, const Ext& ctx);
+  std::unordered_map<std::vector<int64_t>, Poly, KeyHash> made_here_;
+  Poly made_here(const Factor& f, const Ext& ctx, bool& changed, int depth);
+  Poly made_here(const Poly& p, const Ext& ctx);
   Factor widen(Factor red, const Ext& ctx);  // L-27: the box grows where brackets make the summand 0
   Poly reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound);
   Poly exp(const Poly& a, const Ext& ctx);
@@ -229,6 +252,8 @@ class Algebra {
   Poly int_divide(ir::Fn fn, const Poly& a, const Poly& b, const Ext& ctx);
   Poly make_fn(ir::Fn fn, std::vector<Poly> args, const Ext& ctx, ir::DType from, ir::DType to);
   Known compute_known(const Node& n, int depth = 0) const;
+  Poly apply_again(const Node& n, const std::vector<Poly>& args, const Ext& ctx);  // a scalar function over other arguments
+  Poly taken_data(const Factor& f, const Ext& ctx);                                // of a Take with one inner variable: over ctx and that
   Poly take_factor(const Factor& f, const Ext& ctx_u, const Poly& e, const Ext& ctx);
   Poly reindex(const Poly& p, const Ext& from, const Poly& e, const Ext& ctx);
   bool fixed_extreme(const Node& n, int depth) const;

@@ -11,11 +11,11 @@
 
 namespace shardproof::prove {
 
-namespace {
+namespace {}  // namespace
 
 // A scalar function's node over other arguments. A conversion is told by both of its types: from and to alike it would be none. A
 // comparison or a test for infinities that has a node is one of reals (of integers it is a bracket), though its own type is bool.
-Poly apply_again(Algebra& a, const Node& n, const std::vector<Poly>& args, const Ext& ctx) {
+Poly Algebra::apply_again(const Node& n, const std::vector<Poly>& args, const Ext& ctx) {
   switch (n.fn) {
     case ir::Fn::Eq:
     case ir::Fn::Ne:
@@ -25,18 +25,16 @@ Poly apply_again(Algebra& a, const Node& n, const std::vector<Poly>& args, const
     case ir::Fn::Ge:
     case ir::Fn::IsFinite:
     case ir::Fn::IsNan:
-    case ir::Fn::IsInf: return a.apply(n.fn, args, ir::DType::F32, ir::DType::Bool, ctx);
+    case ir::Fn::IsInf: return apply(n.fn, args, ir::DType::F32, ir::DType::Bool, ctx);
     default: break;
   }
-  if (n.fn != ir::Fn::Convert) return a.apply(n.fn, args, n.dtype, n.known.boolean ? ir::DType::Bool : n.dtype, ctx);
+  if (n.fn != ir::Fn::Convert) return apply(n.fn, args, n.dtype, n.known.boolean ? ir::DType::Bool : n.dtype, ctx);
   ir::DType from = ir::DType::Invalid;
   for (int t = 0; t <= static_cast<int>(ir::DType::Token); ++t) {
     if (ir::name(static_cast<ir::DType>(t)) == n.name) from = static_cast<ir::DType>(t);
   }
-  return a.apply(ir::Fn::Convert, args, from, n.dtype, ctx);
+  return apply(ir::Fn::Convert, args, from, n.dtype, ctx);
 }
-
-}  // namespace
 
 bool Algebra::decide(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, bool& value) const {
   const auto [a, b] = range(e, ctx);
@@ -432,7 +430,7 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
     if (!any) return same;
     changed = true;
     if (n.kind == Kind::Sum) return pow(args[0], f.exp, ctx);
-    return pow(apply_again(*this, n, args, ctx), f.exp, ctx);
+    return pow(apply_again(n, args, ctx), f.exp, ctx);
   }
   if (n.kind != Kind::Take || n.inner[0].size() != 1) return same;
   bool rewritten = false;
@@ -459,7 +457,21 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
     }
   }
   if (!rewritten && !n.name.starts_with("partial")) return same;
-  // The data in this context: own variables of the Take substituted, the inner one kept.
+  Ext wide = ctx;
+  wide.push_back(n.inner[0][0]);
+  const Poly data = taken_data(f, ctx);
+  const auto [lo, hi] = range_by_cases(e, ctx, guards);
+  const bool in_range = lo >= 0 && hi < n.inner[0][0];
+  if (!rewritten && !in_range) return same;
+  changed = true;
+  return pow(
+      in_range ? reindex(data, wide, e, ctx) : take(data, wide, e, ctx, n.name == "partial wrap" ? Outside::Wraps : Outside::Undefined),
+      f.exp, ctx);
+}
+
+// The data in this context: own variables of the Take substituted, the inner one kept.
+Poly Algebra::taken_data(const Factor& f, const Ext& ctx) {
+  const Node& n = nodes_[f.node];
   Ext wide = ctx;
   wide.push_back(n.inner[0][0]);
   Sub s;
@@ -473,14 +485,7 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
   Row row(s.width, 0);
   row[ctx.size()] = 1;
   s.rows.push_back(std::move(row));
-  const Poly data = subst(n.args[0], s, wide);
-  const auto [lo, hi] = range_by_cases(e, ctx, guards);
-  const bool in_range = lo >= 0 && hi < n.inner[0][0];
-  if (!rewritten && !in_range) return same;
-  changed = true;
-  return pow(
-      in_range ? reindex(data, wide, e, ctx) : take(data, wide, e, ctx, n.name == "partial wrap" ? Outside::Wraps : Outside::Undefined),
-      f.exp, ctx);
+  return subst(n.args[0], s, wide);
 }
 
 Poly Algebra::compare(ir::Fn fn, const Poly& a, const Poly& b, bool integer, const Ext& ctx) {
@@ -694,7 +699,7 @@ Poly Algebra::take_factor(const Factor& f, const Ext& ctx_u, const Poly& e, cons
     for (size_t a = 0; a < n.args.size(); ++a) args.push_back(reindex(arg_at(n, f, a, ctx_u), ctx_u, e, ctx));
     if (n.kind == Kind::Bracket) return bracket(args[0], n.lo, n.hi, ctx);
     if (n.kind == Kind::Sum) return pow(args[0], f.exp, ctx);
-    return pow(apply_again(*this, n, args, ctx), f.exp, ctx);
+    return pow(apply_again(n, args, ctx), f.exp, ctx);
   }
   // The node read at u := e. Normalise: u enters one row as q u + c; the inner variable covers that whole dimension.
   Node t;

@@ -142,6 +142,8 @@ Poly Algebra::pow(const Poly& a, const Rat& e, const Ext& ctx) {
       if (inside != 1) t.f.push_back(Factor{surd(inside), 1, {}});
       return {t};
     }
+    if (c->is_one()) return a;
+    if (c->positive()) return make_fn(ir::Fn::Pow, {a, constant(e)}, ctx, ir::DType::F32, ir::DType::F32);  // other roots are not taken
   }
   Term t = as_term(a, ctx, e.negative() && e.is_integer());
   if (t.coef.is_zero()) {

@@ -268,7 +268,10 @@ bool Algebra::equal_flat(const Poly& a, const Poly& b, const Ext& ctx, bool wher
     work_limit_ = applications + kWork;
     clock_limit_ = std::clock() + static_cast<std::clock_t>(kSeconds * CLOCKS_PER_SEC);
   }
-  Poly x = a, y = b;
+  Poly x = by_cases(a, ctx), y = by_cases(b, ctx);
+  if (equal(x, y, ctx, where_defined)) return true;
+  x = made_here(x, ctx), y = made_here(y, ctx);
+  if (equal(x, y, ctx, where_defined)) return true;
   uint32_t level = UINT32_MAX;
   for (int step = 0; step < kLevels; ++step) {
     Poly left, right, same;

@@ -21,9 +21,7 @@ struct Prover::Impl {
   size_t linked = 0;
 
   Impl(const link::Problem& p, Limits l) : problem(p), limits(l), eval(p, l), linked(p.graph.nodes.size()) { allow(l.seconds); }
-  void allow(double seconds) {
-    eval.deadline = seconds > 0 ? util::WorkClock::seconds() + seconds : 0;
-  }
+  void allow(double seconds) { eval.deadline = seconds > 0 ? util::WorkClock::seconds() + seconds : 0; }
 
   // Is some input of the cone undecided? Its reason explains a failure best.
   bool explain(ir::NodeId goal) {

@@ -424,3 +424,38 @@ variant(
     dist=lambda x, w, y: lax.psum(jax.grad(lambda w: jnp.sum((conv2d(x, w) - y) ** 2))(w), "sp"),
     why="Every rank pads its own rows.",
 )
+
+
+def top_gate(x: Any, r: Any) -> Any:
+    """The softmax of the router where it is largest, else 0; normalised."""
+    p = jax.nn.softmax(x @ r, axis=-1)
+    g = jnp.where(p >= jnp.max(p, axis=-1, keepdims=True), p, 0.0)
+    return g / jnp.sum(g, axis=-1, keepdims=True)
+
+
+def masked_experts(chosen: Callable[[Any], Any]) -> Callable[..., Any]:
+    def layer(x: Any, r: Any, w: Any) -> Any:
+        g = lax.dynamic_slice_in_dim(top_gate(x, r), 2 * lax.axis_index("ep"), 2, axis=1)
+        y = jnp.tanh(jnp.einsum("te,tm,emn->etn", chosen(g), x, w))
+        return lax.psum(jnp.einsum("te,etn->tn", g, y), "ep")
+
+    return layer
+
+
+gated = case(
+    "jax_experts_masked_by_gate",
+    mesh={"ep": 2},
+    args=[((6, 5), F32), ((5, 4), F32), ((4, 5, 3), F32)],
+    specs=(P(), P(), P("ep")),
+    out=P(),
+    seq=lambda x, r, w: jnp.einsum("te,etn->tn", top_gate(x, r), jnp.tanh(jnp.einsum("tm,emn->etn", x, w))),
+    dist=masked_experts(lambda g: (g > 0).astype(jnp.float32)),
+    verdict="PROVED",
+    why="A token is given to an expert only where its gate is not 0, and the expert's answer counts only there.",
+)
+variant(
+    gated,
+    "other_mask",
+    dist=masked_experts(lambda g: (jnp.roll(g, 1, axis=1) > 0).astype(jnp.float32)),
+    why="The mask is the next expert's.",
+)
