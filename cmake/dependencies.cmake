@@ -13,6 +13,18 @@ if(SHARDPROOF_TESTS)
   FetchContent_MakeAvailable(doctest)
 endif()
 find_package(ZLIB REQUIRED)
+# A proof makes and throws away millions of small vectors; with mimalloc a large check takes a third less time than with glibc's malloc. The
+# two commands are linked with it where it is installed, and work without. Sanitizers bring an allocator of their own.
+if(NOT SHARDPROOF_SANITIZE)
+  find_package(mimalloc QUIET)
+endif()
+# Nothing names it, so that a linker that drops what is not needed (Ubuntu's default) must be told.
+function(shardproof_allocator target)
+  if(TARGET mimalloc)
+    target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src/new.cpp)
+    target_link_libraries(${target} PRIVATE -Wl,--push-state,--no-as-needed mimalloc -Wl,--pop-state)
+  endif()
+endfunction()
 # Arb became part of FLINT 3; on FLINT 2 (Debian 12) it is a library of its own.
 find_library(FLINT_LIBRARY flint REQUIRED)
 find_library(ARB_LIBRARY NAMES flint-arb arb)
