@@ -451,7 +451,7 @@ void Algebra::collect_iota(Poly& p, const Ext& ctx) {
   p.insert(std::lower_bound(p.begin(), p.end(), t, [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; }), std::move(t));
 }
 
-Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
+Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx, bool tried) {
   if (b.empty()) return a;
   if (a.empty()) return b;
   Poly out;
@@ -459,6 +459,8 @@ Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
   size_t i = 0, j = 0;
   bool iotas = false, candidates = false;
   Poly guards;
+  std::vector<char> from;  // where each term comes from: a, b, or both
+  from.reserve(a.size() + b.size());
   while (i < a.size() || j < b.size()) {
     const int c = i == a.size() ? 1 : j == b.size() ? -1 : prove::compare(a[i], b[j]);
     Term t = c < 0 ? std::move(a[i]) : b[j];
@@ -491,6 +493,7 @@ Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
     iotas |= t.f.size() == 1 && t.f[0].node == iota();
     candidates |= !t.f.empty();
     out.push_back(std::move(t));
+    from.push_back(static_cast<char>(c == 0 ? 2 : c < 0 ? 0 : 1));
   }
   for (Term& g : guards) {
     const auto at = std::lower_bound(out.begin(), out.end(), g, [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
@@ -511,7 +514,8 @@ Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx) {
   }
   if (iotas) collect_iota(out, ctx);
   if (candidates && !flat_ && out.size() > 1 && centre_squares(out, ctx)) return out;
-  if (candidates && out.size() > 1) join(out, ctx);
+  // Terms that come from one summand were tried there, pair by pair.
+  if (candidates && out.size() > 1) join(out, ctx, !tried || iotas || !guards.empty() ? nullptr : &from);
   return out;
 }
 

@@ -83,7 +83,7 @@ class Algebra {
   static Poly constant(const Rat& c);
   Poly index(const Row& row, const Ext& ctx);  // the integer value of an affine form
   Poly access(Nid id, std::vector<int64_t> map, const Ext& ctx);
-  Poly add(Poly a, const Poly& b, const Ext& ctx);
+  Poly add(Poly a, const Poly& b, const Ext& ctx, bool tried = true);  // tried: the terms of a, and those of b, have met each other
   Poly sum(std::vector<Poly> parts, const Ext& ctx);
   Poly scale(Poly a, const Rat& c);
   Poly mul(const Poly& a, const Poly& b, const Ext& ctx);
@@ -181,7 +181,8 @@ class Algebra {
   Poly unclamp(const Poly& e, const std::vector<Factor>& guards, const Ext& ctx, bool& changed, int depth);
   Poly rewrite_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx, bool& changed, int depth);
   bool simplify_brackets(Term& t, const Ext& ctx);  // false: the term is 0
-  void join(Poly& p, const Ext& ctx);               // L-10 .. L-13: pieces of ranges
+  // L-10 .. L-13: pieces of ranges. from: of each term, 0 or 1 for a sum whose terms have been tried with each other, 2 for none.
+  void join(Poly& p, const Ext& ctx, const std::vector<char>* from = nullptr);
   bool join_brackets(Poly& p, const Ext& ctx);
   bool centre_squares(Poly& p, const Ext& ctx);  // L-41
   std::optional<Poly> join_named(const Term& common, const Rat& c, const Factor& r, const Rat& d, const std::vector<Factor>& rest,

@@ -517,24 +517,23 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
   return roll_pair(common, rx, ry, ctx);
 }
 
-void Algebra::join(Poly& p, const Ext& ctx) {
+void Algebra::join(Poly& p, const Ext& ctx, const std::vector<char>* from) {
   if (p.size() > 256) return;
-  if (join_brackets(p, ctx) && p.size() < 2) return;
-  bool again = true;
-  while (again && p.size() > 1) {
-    again = false;
-    for (size_t i = 0; i < p.size() && !again; ++i) {
-      for (size_t j = i + 1; j < p.size() && !again; ++j) {
-        std::optional<Poly> joined = try_join(p[i], p[j], ctx);
-        if (!joined) continue;
-        Poly rest;
-        for (size_t k = 0; k < p.size(); ++k) {
-          if (k != i && k != j) rest.push_back(std::move(p[k]));
-        }
-        p = add(std::move(rest), *joined, ctx);  // joins further
-        again = false;
-        return;
+  if (join_brackets(p, ctx)) {
+    if (p.size() < 2) return;
+    from = nullptr;
+  }
+  for (size_t i = 0; i < p.size(); ++i) {
+    for (size_t j = i + 1; j < p.size(); ++j) {
+      if (from && (*from)[i] == (*from)[j] && (*from)[i] != 2) continue;
+      const std::optional<Poly> joined = try_join(p[i], p[j], ctx);
+      if (!joined) continue;
+      Poly rest;
+      for (size_t k = 0; k < p.size(); ++k) {
+        if (k != i && k != j) rest.push_back(std::move(p[k]));
       }
+      p = add(std::move(rest), *joined, ctx, false);  // joins further
+      return;
     }
   }
 }
