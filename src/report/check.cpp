@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <map>
 #include <new>
 #include <set>
 
@@ -28,6 +29,8 @@ const char* name(Status s) {
 }
 
 namespace {
+
+constexpr double kPatience = 0.5;  // seconds of proving before what failed is evaluated
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 double limit_seconds_since(util::WorkClock::time_point start) {
@@ -157,6 +160,7 @@ class Check {
     const auto limit_start = util::WorkClock::now();
     // While nothing has failed, there may be nothing left for the falsifier and the second pass: the proofs may take most of the time.
     int failed = 0;
+    double before_proofs = 0;  // seconds that were no proving
     const auto cap = [&] { return total * (failed < 4 ? 0.85 : options_.falsify ? 0.4 : 0.7); };
     const double slice = total * 0.12;
     for (size_t k = 0; k < out_.outputs.size(); ++k) {
@@ -171,7 +175,16 @@ class Check {
         prover_->allow(std::min(rest, slice));
       }
       prove_output(k);
-      if (out_.outputs[k].status != Status::Proved) failed += out_.outputs[k].reason == "budget" ? 1 : 4;
+      repeat(k);
+      if (out_.outputs[k].status == Status::Proved) continue;
+      failed += out_.outputs[k].reason == "budget" ? 1 : 4;
+      // What is wrong is often dear to compare, and cheap to evaluate.
+      if (evaluated_.empty() && limit_seconds_since(limit_start) > kPatience) {
+        const Clock::time_point evaluation = Clock::now();
+        falsify();
+        before_proofs += seconds_since(evaluation);
+        say("proving");
+      }
     }
     // What was cut short may only have paid for what all outputs need, and what was computed stays: once more, for one slice together.
     const bool again = total > 0 && failed < 4;
@@ -182,11 +195,19 @@ class Check {
       r.reason.clear();
       r.detail.clear();
       prove_output(k);
+      repeat(k);
     }
     count_proofs();
     if (total > 0) prover_->allow(std::max(0.05 * total, cap() - limit_seconds_since(limit_start)));
     outside(*prover_);
-    out_.stats.prove = seconds_since(start);
+    out_.stats.prove = seconds_since(start) - before_proofs;
+  }
+
+  // What the evaluation said of an output that is not proved.
+  void repeat(size_t k) {
+    OutputReport& r = out_.outputs[k];
+    if (r.status != Status::Unknown || said_[k].empty()) return;
+    r.detail += (r.detail.empty() ? "" : "; ") + said_[k];
   }
 
   void prove_again() {
@@ -334,8 +355,8 @@ class Check {
     Clock::time_point start = Clock::now();
     std::vector<size_t> open;
     for (size_t k = 0; k < out_.outputs.size(); ++k) {
-      bool wanted =
-          out_.outputs[k].status == Status::Unknown ? !settled_.count(k) : options_.paranoid && out_.outputs[k].status == Status::Proved;
+      const bool wanted = out_.outputs[k].status == Status::Unknown ? !settled_.count(k) && !evaluated_.count(k)
+                                                                    : options_.paranoid && out_.outputs[k].status == Status::Proved;
       if (wanted) open.push_back(k);
     }
     interp::Options o = interp_options();
@@ -345,6 +366,7 @@ class Check {
     std::string witness;
     std::vector<interp::OutputFinding> findings = interp::falsify(*problem_, open, o, options_.witness.empty() ? nullptr : &witness);
     SP_CHECK(findings.size() == open.size());
+    evaluated_.insert(open.begin(), open.end());
     for (size_t i = 0; i < open.size(); ++i) {
       OutputReport& r = out_.outputs[open[i]];
       const interp::OutputFinding& f = findings[i];
@@ -360,15 +382,19 @@ class Check {
         continue;
       }
       if (r.status == Status::Proved) continue;
-      if (f.status == interp::OutputFinding::Status::Agrees && f.holds && problem_->outputs[open[i]].expect.kind == Placement::Kind::Any)
-        r.detail += fmt::format("{}on the inputs tried it is {}", r.detail.empty() ? "" : "; ", to_string(*f.holds, problem_->mesh));
-      if (f.status == interp::OutputFinding::Status::Agrees && problem_->outputs[open[i]].expect.kind != Placement::Kind::Any)
-        r.detail += fmt::format("{}on the inputs tried both sides agree", r.detail.empty() ? "" : "; ");
-      if (f.status == interp::OutputFinding::Status::Undecided && !f.reason.empty())
-        r.detail += fmt::format("{}not refuted: {}", r.detail.empty() ? "" : "; ", f.reason);
+      const bool any = problem_->outputs[open[i]].expect.kind == Placement::Kind::Any;
+      std::string said;
+      if (f.status == interp::OutputFinding::Status::Agrees && any && f.holds)
+        said = fmt::format("on the inputs tried it is {}", to_string(*f.holds, problem_->mesh));
+      else if (f.status == interp::OutputFinding::Status::Agrees && !any)
+        said = "on the inputs tried both sides agree";
+      else if (f.status == interp::OutputFinding::Status::Undecided && !f.reason.empty())
+        said = fmt::format("not refuted: {}", f.reason);
+      said_[open[i]] = said;
+      if (!r.reason.empty()) repeat(open[i]);  // else it is yet to be tried
     }
     if (witness_.empty()) witness_ = witness;
-    out_.stats.falsify = seconds_since(start);
+    out_.stats.falsify += seconds_since(start);
   }
 
   // Where the evaluation names no operator: the output itself. Without an evaluation it is wrong by its shape alone.
@@ -487,7 +513,8 @@ class Check {
   link::Problem* problem_ = nullptr;
   std::vector<std::optional<Placement>> placements_;
   std::vector<char> depends_;
-  std::set<size_t> settled_;
+  std::set<size_t> settled_, evaluated_;
+  std::map<size_t, std::string> said_;
   std::unique_ptr<prove::Prover> prover_;
   std::string witness_;
 };
