@@ -221,6 +221,10 @@ bool Views::merge(Cell& x, const Cell& y, size_t dim) {
 
 void Views::join(Value& v) {
   if (v.cells.size() < 2 || v.cells.size() > 512) return;
+  // A variable of one value, left over from a larger piece, would hide that the cell's form goes on in the next one.
+  for (Cell& c : v.cells) {
+    if (std::find(c.ext.begin(), c.ext.end(), 1) != c.ext.end()) tidy(c);
+  }
   bool again = true;
   while (again && v.cells.size() > 1) {
     again = false;
