@@ -210,6 +210,7 @@ class Algebra {
   // --- nested sums opened (open.cpp)
   bool flat_ = false;         // sums stay flat and names opened
   bool written_out_ = false;  // elements are not rolled into sums
+  bool equal_everywhere(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined);
   std::optional<Poly> write_out(const Poly& p, const Ext& ctx);
   int64_t cut_of(const Term& t, const Ext& ext, size_t v);
   std::optional<Poly> cut_sums(const Poly& p, const Ext& ctx);

@@ -66,24 +66,23 @@ std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, c
   if (written_out_ || bound > (flat_ ? 12 : 4) || rest.empty() || rest.size() > (flat_ ? 12 : 4)) return std::nullopt;
   // A slice of the body reads the same unknowns: most pairs are told apart by that, without making the slice.
   {
-    std::vector<Nid> mine, theirs;
-    auto collect = [&](const std::vector<Factor>& fs, std::vector<Nid>& into) {
-      for (const Factor& f : fs) {
-        const Node& n = nodes_[f.node];
-        if (n.kind == Kind::Red && n.fn == ir::Fn::Add && n.args[0].size() == 1) {
-          for (const Factor& g : n.args[0][0].f) {
-            if (nodes_[g.node].kind == Kind::Base || nodes_[g.node].kind == Kind::Fn) into.push_back(g.node);
-          }
-        } else if (n.kind == Kind::Base || n.kind == Kind::Fn) {
-          into.push_back(f.node);
-        }
+    const auto is_sum = [&](const Node& n) { return n.kind == Kind::Red && n.fn == ir::Fn::Add && n.args[0].size() == 1; };
+    const auto plain = [&](Nid id) { return nodes_[id].kind == Kind::Base || nodes_[id].kind == Kind::Fn; };
+    std::vector<Nid> mine;
+    for (const Factor& f : nodes_[red.node].args[0][0].f) {
+      mine.push_back(f.node);
+      if (!is_sum(nodes_[f.node])) continue;
+      for (const Factor& g : nodes_[f.node].args[0][0].f) mine.push_back(g.node);
+    }
+    const auto known_here = [&](Nid id) { return std::find(mine.begin(), mine.end(), id) != mine.end(); };
+    for (const Factor& f : rest) {
+      const Node& n = nodes_[f.node];
+      if (known_here(f.node) || (!is_sum(n) && !plain(f.node))) continue;
+      if (!is_sum(n)) return std::nullopt;
+      for (const Factor& g : n.args[0][0].f) {
+        if (plain(g.node) && !known_here(g.node)) return std::nullopt;
       }
-      std::sort(into.begin(), into.end());
-      into.erase(std::unique(into.begin(), into.end()), into.end());
-    };
-    collect({red}, mine);
-    collect(rest, theirs);
-    if (!std::includes(mine.begin(), mine.end(), theirs.begin(), theirs.end())) return std::nullopt;
+    }
   }
   const Poly other = make_term(Term{1, rest}, ctx);
   auto [body, ext] = open_red(red, ctx);
@@ -187,9 +186,12 @@ std::optional<Poly> Algebra::roll_sums(const Term& common, const Factor& x, cons
     bool adjacent = false;
     for (const Factor& f : body.f) {
       const size_t nw = w + 1;
+      bool up = false, down = false;
       for (size_t d = 0; d < f.map.size() / nw; ++d) {
         const int64_t step = std::abs(f.map[d * nw + m + bound]);
         if (step == 0) continue;
+        (f.map[d * nw + m + bound] > 0 ? up : down) = true;
+        if (up && down) return std::nullopt;  // on in one dimension and back in another: parts of two rows
         int64_t top = 1;
         for (int k = 0; k < bound; ++k) {
           if (f.map[d * nw + m + k] != 0) top = std::max(top, mul_checked(std::abs(f.map[d * nw + m + k]), ex[m + k]));
@@ -289,7 +291,14 @@ std::optional<Poly> Algebra::roll_pair(const Term& common, const std::vector<Fac
   if (!differ) return std::nullopt;
   bool adjacent = false;
   for (const Factor& f : body.f) {
-    for (size_t d = 0; d < f.map.size() / (w + 1); ++d) adjacent |= std::abs(f.map[d * (w + 1) + w - 1]) == 1;
+    bool up = false, down = false;
+    for (size_t d = 0; d < f.map.size() / (w + 1); ++d) {
+      const int64_t step = f.map[d * (w + 1) + w - 1];
+      adjacent |= std::abs(step) == 1;
+      up |= step > 0;
+      down |= step < 0;
+    }
+    if (up && down) return std::nullopt;
   }
   if (!adjacent) return std::nullopt;
   Ext ext = ctx;

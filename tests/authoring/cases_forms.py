@@ -584,3 +584,66 @@ variant(
     numeric=False,
     why="Each rank clips by its own norm, which shows only where something is clipped.",
 )
+
+
+# --- the norm of a gradient in flat shards that cut its rows, the last one padded
+def clipped_flat(rank, x, w, shards=4):
+    g = x.T @ torch.tanh(x @ w)
+    size = -(-g.numel() // shards)
+    flat = F.pad(g.reshape(-1), (0, size * shards - g.numel()))
+    own = flat[rank * size : (rank + 1) * size]
+    norm = torch.sqrt(all_reduce((own * own).sum()) + 1e-4)
+    return g * torch.clamp(2.0 / norm, max=1.0)
+
+
+def clipped_whole(x, w):
+    g = x.T @ torch.tanh(x @ w)
+    return g * torch.clamp(2.0 / torch.sqrt((g * g).sum() + 1e-4), max=1.0)
+
+
+flat_norm = case(
+    "norm_of_flat_shards",
+    seq=clipped_whole,
+    dist=clipped_flat,
+    inputs={"x": Tensor((2, 3)), "w": Tensor((3, 5))},
+    outputs=OUT,
+    mesh={"dp": 4},
+    verdict="PROVED",
+    why="Fifteen elements in four shards of four: each shard has the end of one row and the start of the next.",
+)
+variant(
+    flat_norm,
+    "one_shard_short",
+    dist=lambda rank, x, w: clipped_flat(rank % 3, x, w),
+    why="The last rank adds the first shard again.",
+)
+
+
+# --- a column of an array on each rank: what each puts into zeros is read by an index after they are added
+def column_of_rank(rank, x, w, index, shift=0):
+    own = torch.tanh(x @ w)
+    at = (rank + shift) % 3
+    columns = all_reduce(F.pad(own[..., None], (at, 2 - at)))
+    return torch.gather(columns, -1, index)
+
+
+one_column = case(
+    "column_of_each_rank",
+    seq=lambda x, w, index: torch.gather(torch.tanh(torch.einsum("td,ed->te", x, w)), -1, index),
+    dist=lambda rank, x, w, index: column_of_rank(rank, x, w[0], index),
+    inputs={
+        "x": Tensor((4, 2)),
+        "w": Tensor((3, 2), "Shard(0)@ep"),
+        "index": Tensor((4, 2), dtype=torch.int64, high=3),
+    },
+    outputs=OUT,
+    mesh={"ep": 3},
+    verdict="PROVED",
+    why="One expert on each rank.",
+)
+variant(
+    one_column,
+    "next_column",
+    dist=lambda rank, x, w, index: column_of_rank(rank, x, w[0], index, shift=1),
+    why="Each rank puts its column where the next one's belongs.",
+)
