@@ -11,6 +11,12 @@
 
 namespace shardproof::prove {
 
+namespace {
+
+constexpr size_t kPieces = 4;  // of a tensor that is read as a sum of them
+
+}  // namespace
+
 // --- meeting and merging cells ---------------------------------------------------------------------------------------------------
 
 void Views::meet(const Refined& x, const Cell& y, std::vector<Refined>& out) {
@@ -262,6 +268,73 @@ bool Views::equal(const Value& x, const Value& y, std::string* difference) {
   return true;
 }
 
+// All that p reads, wherever in ctx it is read.
+bool Views::in_bounds(const Poly& p, const Ext& ctx) const {
+  const size_t w = ctx.size() + 1;
+  for (const Term& t : p) {
+    for (const Factor& f : t.f) {
+      const Ext& dims = a_.node(f.node).dims;
+      for (size_t d = 0; d < dims.size(); ++d) {
+        if (dims[d] == kUnbounded) continue;
+        int64_t lo = f.map[d * w + w - 1], hi = lo;
+        for (size_t v = 0; v + 1 < w; ++v) {
+          if (f.map[d * w + v] == 0) continue;
+          if (ctx[v] == kUnbounded) return false;
+          const int64_t span = mul_checked(f.map[d * w + v], ctx[v] - 1);
+          (span < 0 ? lo : hi) = add_checked(span < 0 ? lo : hi, span);
+        }
+        if (lo < 0 || hi >= dims[d]) return false;
+      }
+    }
+  }
+  return true;
+}
+
+// A few pieces along one dimension: each where its bracket holds. So the form of a rank's part is the form of the whole at that part, which
+// a name that lists the cells would hide.
+std::optional<Poly> Views::by_pieces(const Value& x, const std::vector<Row>& rows, const Ext& ctx) {
+  if (x.cells.empty() || x.cells.size() > kPieces) return std::nullopt;
+  size_t cut = x.shape.size();
+  for (const Cell& c : x.cells) {
+    const size_t w = c.ext.size() + 1;
+    std::vector<char> used(c.ext.size(), 0);
+    for (size_t d = 0; d < x.shape.size(); ++d) {
+      int64_t extent = 1;
+      for (size_t v = 0; v + 1 < w; ++v) {
+        if (c.pos[d * w + v] == 0) continue;
+        if (c.pos[d * w + v] != 1 || extent != 1 || used[v] != 0) return std::nullopt;
+        extent = c.ext[v];
+        used[v] = 1;
+      }
+      if (extent == x.shape[d] && c.pos[d * w + w - 1] == 0) continue;
+      if (cut != x.shape.size() && cut != d) return std::nullopt;
+      cut = d;
+    }
+  }
+  if (cut == x.shape.size()) return std::nullopt;
+  Poly out;
+  for (const Cell& c : x.cells) {
+    const size_t w = c.ext.size() + 1;
+    Sub s;
+    s.width = static_cast<int>(ctx.size()) + 1;
+    s.rows.assign(c.ext.size(), Row(s.width, 0));
+    int64_t extent = 1;
+    for (size_t d = 0; d < x.shape.size(); ++d) {
+      for (size_t v = 0; v + 1 < w; ++v) {
+        if (c.pos[d * w + v] == 0) continue;
+        s.rows[v] = rows[d];
+        s.rows[v].back() -= c.pos[d * w + w - 1];
+        if (d == cut) extent = c.ext[v];
+      }
+    }
+    const Poly value = a_.subst(c.poly, s, ctx);
+    if (!in_bounds(value, ctx)) return std::nullopt;  // read beyond its piece, it would be read beyond a dimension
+    const int64_t from = c.pos[cut * w + w - 1];
+    out = a_.add(std::move(out), a_.where(a_.bracket(a_.index(rows[cut], ctx), from, from + extent, ctx), value, ctx), ctx);
+  }
+  return out;
+}
+
 Poly Views::at(const Value& x, const std::vector<Row>& rows, const Ext& ctx) {
   const Cell* only = x.cells.size() == 1 ? &x.cells[0] : nullptr;
   if (only) {
@@ -331,6 +404,7 @@ Poly Views::at(const Value& x, const std::vector<Row>& rows, const Ext& ctx) {
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(d));
     return at(less, fewer, ctx);
   }
+  if (std::optional<Poly> p = by_pieces(x, rows, ctx)) return *p;
   // In pieces (or with digits): name the tensor as a whole, by its cells.
   Node n;
   n.kind = Kind::Grid;

@@ -58,6 +58,8 @@ class Views {
   bool equal(const Value& x, const Value& y, std::string* difference = nullptr);
   void join(Value& x);  // merges cells
   // The poly of x at the affine places `rows` (one per dimension) of ctx; x must be one cell there, else it is named as a whole (Grid).
+  bool in_bounds(const Poly& p, const Ext& ctx) const;
+  std::optional<Poly> by_pieces(const Value& x, const std::vector<Row>& rows, const Ext& ctx);
   Poly at(const Value& x, const std::vector<Row>& rows, const Ext& ctx);
   // x cut to [lo, hi) in dimension dim (positions unchanged).
   std::vector<Cell> clip(const Cell& cell, size_t dim, int64_t lo, int64_t hi);

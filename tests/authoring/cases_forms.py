@@ -647,3 +647,30 @@ variant(
     dist=lambda rank, x, w, index: column_of_rank(rank, x, w[0], index, shift=1),
     why="Each rank puts its column where the next one's belongs.",
 )
+
+
+# --- the gradient of a router with capacity: what each token sends goes to its first expert, its second gets zero
+def to_first(z, y, capacity=2):
+    index = torch.topk(z, 2).indices
+    first = (index[..., :1] == torch.arange(4)).to(torch.int64)
+    place = (torch.cumsum(first, 1) * first).sum(-1)
+    sent = (y * first.to(torch.float32) * (place < capacity)[..., None].to(torch.float32)).sum(-1)
+    return torch.scatter(torch.zeros_like(z), -1, index, F.pad(sent[..., None], (0, 1)))
+
+
+sent_first = case(
+    "scatter_of_pieces_with_capacity",
+    seq=to_first,
+    dist=lambda rank, z, y: to_first(z, y),
+    inputs={"z": Tensor((2, 3, 4), "Shard(0)@dp"), "y": Tensor((2, 3, 4), "Shard(0)@dp")},
+    outputs={"out": {"expect": "Shard(0)@dp"}},
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="What is written lies in pieces along the slots, and a rank's part of it is the part of the whole.",
+)
+variant(
+    sent_first,
+    "more_capacity",
+    dist=lambda rank, z, y: to_first(z, y, capacity=3),
+    why="The ranks drop fewer tokens.",
+)
