@@ -52,6 +52,7 @@ int run(int argc, const char* const* argv) {
     c->add_option("--certificate", check_args.certificate, "Write the proof to this file (PROVED)");
     c->add_option("--witness", check_args.witness, "Write the inputs that differ to this file (REFUTED)");
     c->add_flag("--paranoid", check_args.paranoid, "Evaluate the proved outputs, too");
+    c->add_flag("--unroll", check_args.unroll, "Unroll all loops: none is proved by induction");
     c->add_flag("--no-falsify", check_args.no_falsify, "Only prove: what is not proved is UNKNOWN");
     c->add_option("--relation-out", check_args.relation_out,
                   "Write the input relation as it was used (also the inferred part) to this file");

@@ -89,6 +89,7 @@ int check_here(const CheckArgs& args, const manifest::Manifest& manifest) {
   options.witness = args.witness;
   options.paranoid = args.paranoid;
   options.falsify = !args.no_falsify;
+  options.induction = !args.unroll;
   options.seed = args.seed;
 #ifdef SHARDPROOF_HAS_CERTIFICATES
   options.write_certificate = cert::write_certificate;

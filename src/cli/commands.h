@@ -17,7 +17,7 @@ inline constexpr double kTimeLimit = 20;
 
 struct CheckArgs {
   std::string manifest;
-  bool json = false, paranoid = false, no_falsify = false, all = false, quiet = false;
+  bool json = false, paranoid = false, no_falsify = false, unroll = false, all = false, quiet = false;
   std::optional<double> time_limit;  // seconds on the wall, 0: none; without it kTimeLimit of util::WorkClock
   uint64_t memory_limit = 0;
   uint64_t seed = 1;

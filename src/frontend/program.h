@@ -45,6 +45,22 @@ struct Mesh {  // sdy.mesh and the like
   std::vector<int64_t> device_ids;  // empty: iota
 };
 
+// A loop whose body stands in the graph once, for a proof by induction (lower/lower.h). The body's values in one round are computed from
+// `before`, which stand for the values that the loop carries into that round, whichever it is; `after` stand for what it leaves. All of
+// these, and `round`, are Input nodes of the graph that are no inputs of the program. What no round changes and what only counts is not
+// among them: it is replaced by what it is.
+struct Loop {
+  std::string name;
+  int64_t rounds = 0;
+  ir::NodeId round = ir::kNoNode;  // i64 scalar: 0 in the first round
+  ir::NodeId begin = 0, end = 0;   // the body is made of the nodes in [begin, end), with those of loops in it
+  struct Carried {
+    std::string name;
+    ir::NodeId initial = ir::kNoNode, before = ir::kNoNode, next = ir::kNoNode, after = ir::kNoNode;
+  };
+  std::vector<Carried> carried;
+};
+
 struct Program {
   enum class Kind : uint8_t { PerRank, Spmd } kind = Kind::PerRank;  // Spmd: one program for all ranks (HLO, StableHLO, GraphDef)
   std::string file;
@@ -60,6 +76,7 @@ struct Program {
   // Asynchronous communication: (operation, number of nodes that the program had when it waited for it). An operation without an entry
   // blocks where its result is first used.
   std::vector<std::pair<ir::NodeId, ir::NodeId>> waits;
+  std::vector<Loop> loops;  // inner ones before those that hold them; empty unless asked for
   // Several graphs joined by the linker: how many outputs (the last ones) are only values handed from one graph to the next.
   size_t handed_on = 0;
 };

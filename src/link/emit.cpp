@@ -117,6 +117,8 @@ Failure Linker::sequential_collective(ir::NodeId id, std::vector<ir::NodeId>& ma
 Failure Linker::emit_sequential() {
   seq_map_.assign(seq_->graph.nodes.size(), ir::kNoNode);
   for (const Input& input : inputs_) seq_map_[seq_->inputs[static_cast<size_t>(input.index)].node] = input.node;
+  if (!loop_values_.empty())
+    for (const auto& [node, value] : loop_values_[0]) seq_map_[node] = value;
   poisoned_.resize(out.graph.nodes.size(), 0);
   for (ir::NodeId id = 0; id < seq_->graph.nodes.size(); ++id) {
     if (seq_map_[id] != ir::kNoNode) continue;
@@ -485,7 +487,10 @@ Failure Linker::emit_ranks() {
       ir::NodeId node = ranks_[r]->inputs[d].node;
       if (node != ir::kNoNode) map_[r][node] = dist_value_[r][d];
     }
+    if (!loop_values_.empty())
+      for (const auto& [node, value] : loop_values_[1 + r]) map_[r][node] = value;
   }
+  check_loop_events();
   for (const Event& event : schedule_.events) complete(event);
   for (size_t r = 0; r < ranks_.size(); ++r) {
     emit_until(r, static_cast<ir::NodeId>(ranks_[r]->graph.nodes.size()));

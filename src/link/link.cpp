@@ -61,8 +61,10 @@ Failure Linker::run() {
   if (m_.infer)
     if (Failure f = infer()) return f;
   if (Failure f = relation()) return f;
+  relate_loops();
   if (Failure f = emit_sequential()) return f;
   if (Failure f = emit_ranks()) return f;
+  finish_loops();
   if (Failure f = outputs()) return f;
   if (Failure f = facts()) return f;
   input_forms();
@@ -87,9 +89,10 @@ Failure Linker::run() {
 namespace {
 
 Result<Problem> run(const manifest::Manifest& manifest, ProgramPtr sequential, std::vector<ProgramPtr> ranks,
-                    std::vector<std::string> assumptions) {
+                    std::vector<std::string> assumptions, LoopChoice choice = {}) {
   Linker linker(manifest, std::move(sequential), std::move(ranks));
   linker.out.assumptions = std::move(assumptions);
+  linker.loop_choice = std::move(choice);
   if (Failure f = linker.run()) return *f;
   return std::move(linker.out);
 }
@@ -101,8 +104,12 @@ int64_t ranks_of_module(const frontend::Program& p) {
 
 }  // namespace
 
-Result<Programs> read(const manifest::Manifest& m) {
-  Sources sources(m);
+bool Programs::has_loops() const {
+  return !sequential->loops.empty() || std::any_of(ranks.begin(), ranks.end(), [](const auto& p) { return !p->loops.empty(); });
+}
+
+Result<Programs> read(const manifest::Manifest& m, int64_t keep_loops) {
+  Sources sources(m, keep_loops);
   std::vector<std::string> assumptions;
   auto read_graphs = [&](const std::vector<std::string>& paths, int64_t rank, size_t& operators) -> Result<ProgramPtr> {
     std::vector<ProgramPtr> graphs;
@@ -162,7 +169,12 @@ Result<Programs> read(const manifest::Manifest& m) {
 }
 
 Result<Problem> link(const manifest::Manifest& m, const Programs& programs) {
-  Result<Problem> problem = run(m, programs.sequential, programs.ranks, programs.assumptions);
+  SP_CHECK(!programs.has_loops());
+  return link(m, programs, LoopChoice{});
+}
+
+Result<Problem> link(const manifest::Manifest& m, const Programs& programs, const LoopChoice& choice) {
+  Result<Problem> problem = run(m, programs.sequential, programs.ranks, programs.assumptions, choice);
   if (problem) {
     problem->files = programs.files;
     problem->sequential_operators = programs.sequential_operators;

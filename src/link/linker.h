@@ -5,6 +5,7 @@
 // emit the ranks in the order in which their communication completes -> outputs -> facts.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,6 +52,7 @@ class Linker {
   Linker(const manifest::Manifest& m, ProgramPtr sequential, std::vector<ProgramPtr> ranks);
   Failure run();
   Problem out;
+  LoopChoice loop_choice;
 
  private:
   struct Input {      // a sequential tensor input
@@ -92,6 +94,13 @@ class Linker {
   void collective(const Event& event);
   void poison(size_t rank, ir::NodeId id);
   Failure plan_communication(std::vector<std::vector<CommOp>>& ops);
+  // --- loops.cpp
+  void relate_loops();
+  void pair_loops();
+  void related(Loop::Carried& carried, const std::vector<const frontend::Loop::Carried*>& of, size_t choice);
+  std::vector<manifest::Placement> loop_candidates(const std::vector<const frontend::Loop::Carried*>& of);
+  void check_loop_events();
+  void finish_loops();
   // --- outputs.cpp
   Failure outputs();
   Failure expectation(Output& output, const manifest::OutputSpec* spec, const std::string& of, const std::string& key);
@@ -128,6 +137,11 @@ class Linker {
   std::vector<char> poisoned_;  // joint node -> depends on communication that cannot complete
   std::string blocked_;         // why
   std::unordered_map<const frontend::Program*, std::unique_ptr<Names>> input_names_, output_names_;
+  // Kept loops. Sides: 0 is the sequential program, 1 + r is rank r.
+  const frontend::Program& program(size_t side) const { return side == 0 ? *seq_ : *ranks_[side - 1]; }
+  std::vector<std::vector<std::vector<int>>> loop_pairs_;                       // [loop][carried][side]: which of its values, or -1
+  std::vector<std::vector<std::pair<ir::NodeId, ir::NodeId>>> loop_values_;     // [side]: (node of the program, joint node)
+  std::map<std::vector<int64_t>, std::vector<manifest::Placement>> loop_memo_;  // candidates by shapes
 };
 
 }  // namespace shardproof::link

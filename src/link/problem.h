@@ -58,6 +58,28 @@ struct CommunicationFault {
   std::vector<Site> sites;  // both call sites, and what each rank waits for
 };
 
+// A loop that all programs have, with its body in the graph once (frontend::Loop), for a proof by induction. The values that it carries
+// into a round are free tensors of which all sides have their part under a relation, and so are, anew, those that it leaves. Whoever proves
+// anything about such a graph must prove, too, that the relations hold at first (`initial`) and that a round keeps them (`next`), and that
+// these values are finite, which free tensors are. `initial.expect` is the relation; where a side lacks the value or no placement fits, its
+// values are free without a relation (`related` is false).
+struct Loop {
+  std::string name;
+  int64_t rounds = 0;
+  ir::NodeId round = ir::kNoNode;
+  struct Carried {
+    std::string name;
+    bool related = false;
+    size_t candidates = 0;  // how many relations there are to choose from
+    Output initial, next;   // sequential or distributed values may be kNoNode
+    // What stands for the value in a round and behind the loop, per side (kSequential first, then the ranks): no two sides share one.
+    std::vector<ir::NodeId> before, after;
+  };
+  std::vector<Carried> carried;
+};
+// Which relation each carried value is tried with: per loop, per value of Loop::carried, a number below its candidates.
+using LoopChoice = std::vector<std::vector<size_t>>;
+
 struct Problem {
   manifest::Mesh mesh;
   ir::Graph graph;
@@ -72,6 +94,10 @@ struct Problem {
   double read_seconds = 0;                                     // of link(manifest): reading and lowering the files, the rest is linking
   std::vector<std::string> opaque_reasons;                     // parallel to opaque_nodes
   std::vector<ir::NodeId> opaque_nodes;                        // operators without lowering
+
+  // --- kept loops: inner ones before those that hold them. Only of link(manifest, programs, choice).
+  std::vector<Loop> loops;
+  std::string loops_differ;  // why the loops of the programs cannot be put side by side: then nothing here may be used
 
   // --- for goals: what the distributed programs return by name (per rank), and the block, chunk and padded cuts among the inputs
   std::vector<std::unordered_map<std::string, ir::NodeId>> returned;
@@ -100,9 +126,12 @@ struct Programs {
   std::vector<std::shared_ptr<const frontend::Program>> ranks;
   std::vector<std::string> assumptions, files;
   size_t sequential_operators = 0, distributed_operators = 0;
+  bool has_loops() const;  // kept ones
 };
-Result<Programs> read(const manifest::Manifest& manifest);
+Result<Programs> read(const manifest::Manifest& manifest, int64_t keep_loops = 0);  // see lower_hlo
 Result<Problem> link(const manifest::Manifest& manifest, const Programs& programs);
+// Programs with kept loops, for a proof by induction only. What `choice` does not say is tried with its first candidate.
+Result<Problem> link(const manifest::Manifest& manifest, const Programs& programs, const LoopChoice& choice);
 
 // For tests and tools: link programs that are already lowered.
 Result<Problem> link(const manifest::Manifest& manifest, std::vector<frontend::Program> sequential,

@@ -113,9 +113,9 @@ Result<std::shared_ptr<const Source>> lower(Result<graphdef::Module> module, con
   return finish(lower::lower_graphdef(*module, constants, shapes), count_operators(*module));
 }
 
-Result<std::shared_ptr<const Source>> lower(Result<hlo::Module> module, const frontend::ConstantSource& constants) {
+Result<std::shared_ptr<const Source>> lower(Result<hlo::Module> module, const frontend::ConstantSource& constants, int64_t keep_loops) {
   if (!module) return module.error();
-  return finish(lower::lower_hlo(*module, constants), count_operators(*module));
+  return finish(lower::lower_hlo(*module, constants, keep_loops), count_operators(*module));
 }
 
 }  // namespace
@@ -157,7 +157,7 @@ std::optional<std::vector<ir::Literal>> ManifestConstants::constant(const std::s
   return c->values;
 }
 
-Sources::Sources(const manifest::Manifest& manifest) : manifest_(manifest) {}
+Sources::Sources(const manifest::Manifest& manifest, int64_t keep_loops) : manifest_(manifest), keep_loops_(keep_loops) {}
 Sources::~Sources() = default;
 
 Result<std::shared_ptr<const Source>> Sources::read(const std::string& file, int64_t rank) {
@@ -200,16 +200,16 @@ Result<std::shared_ptr<const Source>> Sources::read(const std::string& file, int
     case Format::Zip: source = lower(fx::read_pt2(*bytes, path), constants, kernels); break;
     case Format::ExportJson: source = lower(fx::read_export_json(*bytes, path), constants, kernels); break;
     case Format::Fx: source = lower(fx::read_text(*bytes, path), constants, kernels); break;
-    case Format::Hlo: source = lower(hlo::read_text(*bytes, path), constants); break;
+    case Format::Hlo: source = lower(hlo::read_text(*bytes, path), constants, keep_loops_); break;
     case Format::HloProto: {  // bytes of a protobuf do not say which message they are
       Result<hlo::Module> module = hlo::read_proto(*bytes, path);
       Result<graphdef::Module> other = module ? Result<graphdef::Module>(Diagnostic{}) : graphdef::read_binary(*bytes, path);
       lower::InputShapes shapes = shapes_of(other);
-      source = other ? lower(std::move(other), constants, shapes) : lower(std::move(module), constants);
+      source = other ? lower(std::move(other), constants, shapes) : lower(std::move(module), constants, keep_loops_);
       break;
     }
     case Format::MlirBytecode:  // answered with the line that converts it
-    case Format::Mlir: source = lower(hlo::read_stablehlo(*bytes, path), constants); break;
+    case Format::Mlir: source = lower(hlo::read_stablehlo(*bytes, path), constants, keep_loops_); break;
     case Format::GraphDef: {
       Result<graphdef::Module> module = graphdef::read_text(*bytes, path);
       lower::InputShapes shapes = shapes_of(module);

@@ -26,7 +26,7 @@ struct Source {
 
 class Sources {
  public:
-  explicit Sources(const manifest::Manifest& manifest);
+  explicit Sources(const manifest::Manifest& manifest, int64_t keep_loops = 0);
   ~Sources();
 
   // `rank`: whose constants ("rank1:name") apply; -1: the sequential program.
@@ -35,6 +35,7 @@ class Sources {
 
  private:
   const manifest::Manifest& manifest_;
+  int64_t keep_loops_;
   std::map<std::string, std::shared_ptr<const Source>> cache_;
   std::vector<std::string> files_;
   std::set<std::string> seen_;

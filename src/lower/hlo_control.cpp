@@ -49,6 +49,8 @@ Value HloLowering::composite(const Call& c) {
 }
 
 Value HloLowering::while_loop(const Call& c) {
+  if (keep_loops_ > 0 && !mapped_)
+    if (std::optional<Value> kept = kept_loop(c)) return *kept;
   const uint32_t condition = called(c, 0), body = called(c, 1);
   // HLO carries one value (usually a tuple); StableHLO's several values may come as one tuple or as operands.
   std::vector<Value> state(c.in.begin(), c.in.end());

@@ -76,7 +76,7 @@ std::vector<std::string> split_top_level(std::string_view text);
 
 class HloLowering {
  public:
-  HloLowering(const hlo::Module& module, const frontend::ConstantSource& constants);
+  HloLowering(const hlo::Module& module, const frontend::ConstantSource& constants, int64_t keep_loops = 0);
   frontend::Program run();  // throws Refused
 
  private:
@@ -100,6 +100,19 @@ class HloLowering {
   Value opaque(const Call& c, const std::string& reason);  // hlo_opaque.cpp
   static Handler find_handler(std::string_view opcode);
   static std::string normal_opcode(std::string_view opcode);
+
+  // What was made since a mark is taken back.
+  struct Mark {
+    size_t nodes, unsupported, loops;
+    int64_t draws;
+  };
+  Mark mark() const { return {b.g.nodes.size(), program_.unsupported.size(), program_.loops.size(), draws_}; }
+  void rewind(const Mark& to) {
+    b.g.nodes.resize(to.nodes);
+    program_.unsupported.resize(to.unsupported);
+    program_.loops.resize(to.loops);
+    draws_ = to.draws;
+  }
 
   // --- errors, and checked access to what the program says
   [[noreturn]] void refuse(const std::string& code, const std::string& message) const;
@@ -207,6 +220,7 @@ class HloLowering {
   Value call(const Call& c);  // hlo_control.cpp
   Value composite(const Call& c);
   Value while_loop(const Call& c);
+  std::optional<Value> kept_loop(const Call& c);  // hlo_loops.cpp
   Value conditional(const Call& c);
   Value choose(ir::NodeId condition, const Value& yes, const Value& no);
   Value tuple(const Call& c);
@@ -243,6 +257,7 @@ class HloLowering {
   bool mapped_ = false;  // inside a region that is applied to whole tensors: declared shapes do not hold
   bool manual_seen_ = false, collective_seen_ = false;
   int64_t steps_ = 0, draws_ = 0;
+  int64_t keep_loops_ = 0;  // loops of more rounds are kept; 0: none
   std::map<uint32_t, std::vector<bool>> live_;
   std::map<uint32_t, bool> effects_;
 };

@@ -35,8 +35,8 @@ std::string_view other_attribute(const hlo::Instruction& ins, std::string_view k
   return {};
 }
 
-HloLowering::HloLowering(const hlo::Module& module, const frontend::ConstantSource& constants)
-    : m(module), constants_(constants), b(program_.graph) {}
+HloLowering::HloLowering(const hlo::Module& module, const frontend::ConstantSource& constants, int64_t keep_loops)
+    : m(module), constants_(constants), b(program_.graph), keep_loops_(keep_loops) {}
 
 void HloLowering::refuse(const std::string& code, const std::string& message) const {
   Diagnostic d{code, message, m.path, 0, 0};
@@ -208,8 +208,7 @@ Value HloLowering::lower(const hlo::Computation& parent, const hlo::Instruction&
   };
   stamp();
   const Call call{ins, in, &parent};
-  const size_t nodes_before = b.g.nodes.size(), unsupported_before = program_.unsupported.size();
-  const int64_t draws_before = draws_;
+  const Mark before = mark();
   std::string reason;
   try {
     const Handler handler = find_handler(opcode);
@@ -228,9 +227,7 @@ Value HloLowering::lower(const hlo::Computation& parent, const hlo::Instruction&
   }
   if (mapped_) throw Unsupported{reason};
   // What was made before the lowering gave up must not stay: a collective in it would be taken for one of the program.
-  b.g.nodes.resize(nodes_before);
-  program_.unsupported.resize(unsupported_before);
-  draws_ = draws_before;
+  rewind(before);
   stamp();
   return opaque(call, reason);
 }
@@ -326,9 +323,9 @@ frontend::Program HloLowering::run() {
   return std::move(program_);
 }
 
-Result<frontend::Program> lower_hlo(const hlo::Module& module, const frontend::ConstantSource& constants) {
+Result<frontend::Program> lower_hlo(const hlo::Module& module, const frontend::ConstantSource& constants, int64_t keep_loops) {
   try {
-    return HloLowering(module, constants).run();
+    return HloLowering(module, constants, keep_loops).run();
   } catch (Refused& r) {
     return std::move(r.diagnostic);
   }

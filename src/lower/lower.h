@@ -17,7 +17,8 @@ class Kernels;  // lower/kernels.h
 Result<frontend::Program> lower_fx(const fx::Module& module, const frontend::ConstantSource& constants);
 Result<frontend::Program> lower_fx(const fx::Module& module, const frontend::ConstantSource& constants, const aten::Kernels& kernels);
 
-// `partitions`, `replicas`: sizes to use where the module states none (from the manifest's mesh).
-Result<frontend::Program> lower_hlo(const hlo::Module& module, const frontend::ConstantSource& constants);
+// Loops are unrolled. With `keep_loops` > 0, those of more rounds than that are kept where they can be (frontend::Loop): such a program is
+// for proofs by induction only, since its nodes are those of one round.
+Result<frontend::Program> lower_hlo(const hlo::Module& module, const frontend::ConstantSource& constants, int64_t keep_loops = 0);
 
 }  // namespace shardproof::lower

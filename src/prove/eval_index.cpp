@@ -509,7 +509,16 @@ Value Evaluator::compute_dynamic_update(const ir::Node& n) {
   const size_t rank = x.shape.size();
   Value out{n.shape, {}};
   const Value frame = views.whole(n.shape, {});
-  for (Refined& r : views.refine({&frame, &x})) {
+  // An update in pieces that fills the other dimensions, one row in those in which its place is unknown: it is the same wherever it lands.
+  bool rows_only = u.cells.size() > 1;
+  for (size_t d = 0; d < rank; ++d) rows_only &= start[d] < 0 ? u.shape[d] == 1 : u.shape[d] == x.shape[d];
+  Value everywhere;
+  if (rows_only) {
+    std::vector<int64_t> dims(rank);
+    for (size_t d = 0; d < rank; ++d) dims[d] = static_cast<int64_t>(d);
+    everywhere = views.broadcast(u, x.shape, dims);
+  }
+  for (Refined& r : rows_only ? views.refine({&frame, &x, &everywhere}) : views.refine({&frame, &x})) {
     const size_t m = r.ext.size();
     Poly inside = Algebra::constant(1);
     std::vector<Poly> index(rank);
@@ -525,9 +534,9 @@ Value Evaluator::compute_dynamic_update(const ir::Node& n) {
     for (int64_t e : u.shape) wide.push_back(e);
     std::vector<Row> rows;
     for (size_t d = 0; d < rank; ++d) rows.push_back(unit(wide.size() + 1, m + d));
-    Poly at = views.at(u, rows, wide);
+    Poly at = rows_only ? std::move(r.poly[2]) : views.at(u, rows, wide);
     // Read under the bracket, where the indices are in range.
-    for (size_t d = rank; d-- > 0;) {
+    for (size_t d = rows_only ? 0 : rank; d-- > 0;) {
       Ext before(wide.begin(), wide.end() - 1);
       Sub s;
       s.width = static_cast<int>(before.size()) + 1;

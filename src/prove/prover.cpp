@@ -23,6 +23,25 @@ struct Prover::Impl {
   Impl(const link::Problem& p, Limits l) : problem(p), limits(l), eval(p, l), linked(p.graph.nodes.size()) { allow(l.seconds); }
   void allow(double seconds) { eval.deadline = seconds > 0 ? util::WorkClock::seconds() + seconds : 0; }
 
+  // The sequential program first: the forms in which it walks its dimensions are those in which the ranks' pieces are recognised.
+  void start() {
+    if (started) return;
+    started = true;
+    const auto see = [&](const link::Output& o) {
+      if (o.sequential != ir::kNoNode && o.checked) eval.value(o.sequential);
+    };
+    // Once more where what it showed last changes the forms of what it did first (L-47).
+    for (int round = 0; round < 3; ++round) {
+      if (round > 0) eval.forget();
+      for (const link::Loop& loop : problem.loops) {
+        for (const link::Loop::Carried& c : loop.carried) see(c.initial), see(c.next);
+      }
+      for (const link::Output& o : problem.outputs) see(o);
+      if (!eval.algebra.premature()) break;
+    }
+    eval.algebra.end_of_sequential();
+  }
+
   // Is some input of the cone undecided? Its reason explains a failure best.
   bool explain(ir::NodeId goal) {
     std::vector<ir::NodeId> stack{goal};
@@ -52,24 +71,23 @@ void Prover::try_hard() { impl_->eval.algebra.thorough = true; }
 Evaluator& Prover::evaluator() { return impl_->eval; }
 size_t Prover::linked() const { return impl_->linked; }
 
+bool Prover::finite(ir::NodeId x) {
+  Impl& m = *impl_;
+  try {
+    m.start();
+    const Value& v = m.eval.value(x);
+    return std::all_of(v.cells.begin(), v.cells.end(), [&](const Cell& c) { return m.eval.algebra.known(c.poly, c.ext).finite; });
+  } catch (const Overflow&) {
+    return false;
+  }
+}
+
 Prover::Answer Prover::equal(ir::NodeId x, ir::NodeId y) {
   Impl& m = *impl_;
   m.reason.clear();
   m.detail.clear();
   try {
-    // The sequential program first: the forms in which it walks its dimensions are those in which the ranks' pieces are recognised.
-    if (!m.started) {
-      m.started = true;
-      // Once more where what it showed last changes the forms of what it did first (L-47).
-      for (int round = 0; round < 3; ++round) {
-        if (round > 0) m.eval.forget();
-        for (const link::Output& o : m.problem.outputs) {
-          if (o.sequential != ir::kNoNode && o.checked) m.eval.value(o.sequential);
-        }
-        if (!m.eval.algebra.premature()) break;
-      }
-      m.eval.algebra.end_of_sequential();
-    }
+    m.start();
     const Value a = m.eval.value(x);
     const Value b = m.eval.value(y);
     std::string difference;

@@ -30,6 +30,9 @@ class Prover {
   // Appending nodes to problem.graph between calls is fine.
   Answer equal(ir::NodeId x, ir::NodeId y);
 
+  // Whether every element of a node is known to be a finite number (integers and truth values: to be defined).
+  bool finite(ir::NodeId x);
+
   // From now on: so many seconds for all further calls (0: no limit). What was computed stays.
   void allow(double seconds);
 

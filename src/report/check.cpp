@@ -14,6 +14,7 @@
 
 #include "interp/interp.h"
 #include "manifest/match.h"
+#include "prove/induction.h"
 #include "prove/prover.h"
 #include "util/work_clock.h"
 
@@ -30,7 +31,8 @@ const char* name(Status s) {
 
 namespace {
 
-constexpr double kPatience = 0.5;  // seconds of proving before what failed is evaluated
+constexpr double kPatience = 0.5;       // seconds of proving before what failed is evaluated
+constexpr int64_t kUnrolledRounds = 4;  // shorter loops are not worth an induction
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 double limit_seconds_since(util::WorkClock::time_point start) {
@@ -109,10 +111,29 @@ class Check {
   std::optional<Diagnostic> steps() {
     if (!out_.problem) {
       say("reading");
+      bool proved = false;
+      if (options_.induction && options_.certificate.empty() && !options_.paranoid) {
+        if (std::optional<Diagnostic> d = loops_once(proved)) return d;
+      }
+      if (proved) {
+        conclude();
+        return std::nullopt;
+      }
+    }
+    if (!out_.problem) {
       Result<link::Problem> linked = link::link(m_);
       if (!linked) return linked.error();
       out_.problem = std::make_shared<link::Problem>(std::move(*linked));
     }
+    begin();
+    prove();
+    falsify();
+    prove_again();
+    conclude();
+    return std::nullopt;
+  }
+
+  void begin() {
     problem_ = out_.problem.get();
     out_.stats.read = problem_->read_seconds;
     out_.stats.link = seconds_since(start_) - problem_->read_seconds;
@@ -133,10 +154,60 @@ class Check {
       out_.outputs.push_back(std::move(r));
     }
     placements_.resize(out_.outputs.size());
-    prove();
-    falsify();
-    prove_again();
-    conclude();
+  }
+
+  // Programs with long loops are first tried with each loop once. That can prove everything or decide nothing: what is not proved may be
+  // true or false, and is left to the unrolled programs. Programs without such loops are only linked here.
+  std::optional<Diagnostic> loops_once(bool& proved) {
+    Clock::time_point start = Clock::now();
+    Result<link::Programs> programs = link::read(m_, kUnrolledRounds);
+    if (!programs) return programs.error();
+    const double read = seconds_since(start);
+    if (!programs->has_loops()) {
+      Result<link::Problem> linked = link::link(m_, *programs);
+      if (!linked) return linked.error();
+      out_.problem = std::make_shared<link::Problem>(std::move(*linked));
+      out_.problem->read_seconds = read;
+      return std::nullopt;
+    }
+    say("proving loops by induction");
+    start = Clock::now();
+    const double limit = options_.time_limit > 0 ? 0.15 * left() : 60;
+    prove::Induction found = prove::prove_loops(m_, *programs, {limit, options_.memory_limit});
+    if (!found.problem) {
+      say(fmt::format("loops are unrolled: {}", found.failure));
+      return std::nullopt;
+    }
+    out_.problem = std::move(found.problem);
+    out_.problem->read_seconds = read;
+    begin();
+    prover_ = std::move(found.prover);
+    prover_->allow(limit);
+    depends_ = prove::depends_on_inputs(*problem_);
+    proved = problem_->faults.empty();
+    for (size_t k = 0; k < out_.outputs.size() && proved; ++k) {
+      if (out_.outputs[k].status != Status::Unknown) continue;
+      prove_output(k);
+      proved = out_.outputs[k].status == Status::Proved;
+      if (!proved)
+        say(fmt::format("loops are unrolled: output {} does not follow from the relations: {}", out_.outputs[k].name,
+                        out_.outputs[k].detail));
+    }
+    if (proved) {
+      out_.loops = std::move(found.loops);
+      out_.stats.link = 0;
+      out_.stats.prove = seconds_since(start);
+      count_proofs();
+      for (const link::Loop& loop : problem_->loops)
+        for (const link::Fact& fact : problem_->facts)
+          if (fact.input == loop.round) std::erase(out_.assumptions, "fact: " + fact.fact.text);
+      return std::nullopt;
+    }
+    prover_.reset();
+    placements_.clear();
+    depends_.clear();
+    problem_ = nullptr;
+    out_ = {};
     return std::nullopt;
   }
 

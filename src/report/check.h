@@ -63,6 +63,7 @@ struct CheckResult {
   std::vector<OutputReport> outputs;
   std::optional<BlameReport> blame;  // of the first wrong output
   std::vector<std::string> assumptions, warnings;
+  std::vector<std::string> loops;  // loops that were proved by induction, each with its rounds and relations
   Stats stats;
   std::string certificate, witness;        // paths of files written, or ""
   std::shared_ptr<link::Problem> problem;  // null if linking went wrong inside
@@ -75,6 +76,8 @@ struct CheckOptions {
   bool falsify = true;
   bool blame = true;      // say which operator is wrong
   bool paranoid = false;  // evaluate the proved outputs, too
+  // Try to prove loops by induction before they are unrolled (L-73). Not done for certificates, whose checker unrolls, nor if paranoid.
+  bool induction = true;
   uint64_t seed = 1;
   // Writes the certificate of a PROVED verdict: for every checked output (index in problem.outputs) the placement that was proved, by the
   // prover that proved it. Returns "" or why it could not. Null: no certificates in this build.

@@ -130,6 +130,7 @@ std::string to_html(const CheckResult& r, const FileOptions& options) {
     out += "</ul>\n";
   };
   list("Warnings", r.warnings);
+  list("Loops proved by induction", r.loops);
   list("Assumptions", r.assumptions);
   out += fmt::format("<p>{} + {} operators, {:.3f} s</p>\n</body></html>\n", r.stats.sequential_operators, r.stats.distributed_operators,
                      r.stats.total);

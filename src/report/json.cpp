@@ -81,6 +81,7 @@ std::string to_json(const CheckResult& r) {
   }
   j["blame"] = blame(r.blame);
   j["assumptions"] = r.assumptions;
+  if (!r.loops.empty()) j["loops"] = r.loops;
   j["warnings"] = r.warnings;
   Json& s = j["stats"];
   s["sequential_operators"] = r.stats.sequential_operators;

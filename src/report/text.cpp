@@ -202,6 +202,10 @@ std::string to_text(const CheckResult& r, const TextOptions& options) {
     out += fmt::format("\n{}\n", paint(kYellow, "warnings"));
     list(out, r.warnings, kShownAssumptions);
   }
+  if (!r.loops.empty()) {
+    out += fmt::format("\n{}\n", paint(kBold, "loops proved by induction (relation of every carried value)"));
+    list(out, r.loops, kShownAssumptions);
+  }
   if (!r.assumptions.empty()) {
     out += fmt::format("\n{}\n", paint(kBold, "assumptions"));
     list(out, r.assumptions, kShownAssumptions);
