@@ -170,6 +170,7 @@ class Algebra {
   std::optional<Poly> try_join(const Term& x, const Term& y, const Ext& ctx);
   std::optional<Poly> extend_red(const Term& common, const Factor& red, const std::vector<Factor>& rest, const Ext& ctx);
   std::optional<Poly> roll_sums(const Term& common, const Factor& x, const Factor& y, const Ext& ctx);
+  std::optional<Poly> join_windows(const Term& common, const Factor& x, const Factor& y, const Ext& ctx);
   std::optional<Poly> join_bodies(const Term& common, const Factor& x, const Factor& y, const Ext& ctx);
   std::optional<Poly> roll_pair(const Term& common, const std::vector<Factor>& x, const std::vector<Factor>& y, const Ext& ctx);
   std::pair<Term, Ext> open_red(const Factor& red, const Ext& ctx) const;  // body over ctx + bound variables (ranges from 0)
@@ -210,6 +211,8 @@ class Algebra {
   // --- nested sums opened (open.cpp)
   bool flat_ = false;         // sums stay flat and names opened
   bool written_out_ = false;  // elements are not rolled into sums
+  bool equal_inside(const Poly& a, const Poly& b, const Ext& ctx, int depth);
+  bool equal_opening(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined);
   bool equal_everywhere(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined);
   std::optional<Poly> write_out(const Poly& p, const Ext& ctx);
   int64_t cut_of(const Term& t, const Ext& ext, size_t v);

@@ -278,6 +278,7 @@ class Canonicalizer {
       plan.rest = plan.step == 0 ? c : c - floor_div(c, plan.step) * plan.step;
     }
     bound_var_.assign(bound_, -1);
+    std::vector<char> anchored(bound_, 0);
     for (int k = 0; k < bound_; ++k) {
       NewVar u;
       u.bound = true;
@@ -326,10 +327,34 @@ class Canonicalizer {
         u.shift = -lo;
         u.extent = hi - lo + 1;
       }
+      anchored[k] = any;
       u.lo = box_lo + u.shift;
       u.hi = box_hi + u.shift;
       bound_var_[k] = static_cast<int>(vars_.size());
       vars_.push_back(std::move(u));
+    }
+    // A variable that no dimension bounds (rows of a convolution that brackets keep inside) counts from where its first row starts, so that
+    // the box says which rows a part of the sum has, and parts meet.
+    for (int k = 0; k < bound_; ++k) {
+      for (const RowRef& r : rows_) {
+        const int64_t q = bound_coef(r, k);
+        if (anchored[k] != 0 || q == 0 || r.has_inner) continue;
+        if (a_.node(spec_.args[r.arg][r.term].f[r.factor].node).kind == Kind::Bracket) continue;  // its bounds may hold the constant
+        bool alone = true;
+        for (int v = 0; v < free_; ++v) alone &= r.coefs[v] == 0;
+        int64_t c = r.coefs[r.width - 1];
+        for (int j = 0; j < bound_; ++j) {
+          if (j == k || bound_coef(r, j) == 0) continue;
+          alone &= anchored[j] != 0;
+          c = add_checked(c, -mul_checked(bound_coef(r, j), vars_[bound_var_[j]].shift));
+        }
+        if (!alone) continue;
+        NewVar& u = vars_[bound_var_[k]];
+        u.shift = floor_div(c, q);
+        u.lo = add_checked(spec_.box[2 * k], u.shift);
+        u.hi = add_checked(spec_.box[2 * k + 1], u.shift);
+        break;
+      }
     }
     // The free parts, with what the shifts leave of the constants.
     for (size_t i = 0; i < rows_.size(); ++i) {

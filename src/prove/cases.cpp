@@ -251,8 +251,8 @@ Poly Algebra::by_cases(const Poly& p, const Ext& ctx) {
 Poly Algebra::made_here(const Factor& f, const Ext& ctx, bool& changed, int depth) {
   const Node& n = nodes_[f.node];
   const Poly same{Term{1, {f}}};
-  const bool sum = n.kind == Kind::Red && n.fn == ir::Fn::Add && n.args[0].size() == 1;
-  if (!sum && !takes_again(n) && !applies_again(n)) return same;
+  const bool over = n.kind == Kind::Red && n.args[0].size() == 1 && (n.fn == ir::Fn::Add || n.fn == ir::Fn::Max || n.fn == ir::Fn::Min);
+  if (!over && !takes_again(n) && !applies_again(n)) return same;
   std::vector<int64_t> key(f.map);
   key.insert(key.end(), ctx.begin(), ctx.end());
   key.push_back(f.node);
@@ -265,7 +265,7 @@ Poly Algebra::made_here(const Factor& f, const Ext& ctx, bool& changed, int dept
   if (depth > kDepth || ++openings_ > kSteps) return same;
   // Here it is read in a special way.
   const size_t w = ctx.size() + 1, rows = f.map.size() / w;
-  bool special = false, any = false;
+  bool special = n.positional, any = false;  // a bracket inside may be idle here
   for (size_t r = 0; r < rows && !special; ++r) {
     const auto row = f.map.begin() + static_cast<std::ptrdiff_t>(r * w);
     special = std::all_of(row, row + static_cast<std::ptrdiff_t>(w - 1), [](int64_t c) { return c == 0; });
@@ -283,10 +283,10 @@ Poly Algebra::made_here(const Factor& f, const Ext& ctx, bool& changed, int dept
     return out;
   };
   Poly made;
-  if (sum) {
+  if (over) {
     const auto [body, ext] = open_red({f.node, 1, f.map}, ctx);
     const Poly p = all({body}, ext);
-    if (any || special) made = reduce(ir::Fn::Add, p, ext, static_cast<int>(ext.size() - ctx.size()));
+    if (any || special) made = reduce(nodes_[f.node].fn, p, ext, static_cast<int>(ext.size() - ctx.size()));
   } else if (takes_again(n)) {
     const Poly e = all(arg_at(n, f, 1, ctx), ctx);
     Ext wide = ctx;

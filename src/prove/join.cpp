@@ -318,6 +318,100 @@ std::optional<Poly> Algebra::roll_pair(const Term& common, const std::vector<Fac
   return times_value(make_term(outside, ctx), sum, ctx);
 }
 
+// L-11 where each body has brackets that the other lacks: the first rows of a padded window lack its upper border, the last ones its lower.
+// Each gets the other's, which are 1 everywhere on its box; then they may be adjacent boxes of one body.
+std::optional<Poly> Algebra::join_windows(const Term& common, const Factor& x, const Factor& y, const Ext& ctx) {
+  auto [bx, ex] = open_red(x, ctx);
+  auto [by, ey] = open_red(y, ctx);
+  if (!bx.coef.is_one() || !by.coef.is_one()) return std::nullopt;
+  const size_t m = ctx.size(), w = ex.size() + 1, bound = ex.size() - m;
+  const auto node_of = [](const Factor& f) { return f.node; };
+  std::vector<Nid> in_x, in_y;
+  std::transform(bx.f.begin(), bx.f.end(), std::back_inserter(in_x), node_of);
+  std::transform(by.f.begin(), by.f.end(), std::back_inserter(in_y), node_of);
+  const auto has = [](const std::vector<Nid>& all, Nid n) { return std::count(all.begin(), all.end(), n); };
+  // Which variable of y is which of x, and by how much it is shifted: from rows in which only one is not known yet.
+  constexpr size_t kNone = SIZE_MAX;
+  std::vector<size_t> match(bound, kNone);  // of x's
+  std::vector<int64_t> shift(bound, 0);
+  for (bool again = true; again;) {
+    again = false;
+    for (const Factor& f : bx.f) {
+      if (has(in_y, f.node) != 1 || has(in_x, f.node) != 1) continue;
+      const Factor& g = *std::find_if(by.f.begin(), by.f.end(), [&](const Factor& o) { return o.node == f.node; });
+      for (size_t d = 0; d < f.map.size() / w; ++d) {
+        const int64_t *p = &f.map[d * w], *q = &g.map[d * w];
+        size_t mine = kNone, theirs = kNone;
+        int unknown = 0, others = 0;
+        int64_t delta = q[w - 1] - p[w - 1];
+        for (size_t k = 0; k < bound; ++k) {
+          if (p[m + k] != 0 && match[k] == kNone) ++unknown, mine = k;
+          if (p[m + k] != 0 && match[k] != kNone) delta -= p[m + k] * shift[k];
+          if (q[m + k] != 0 && std::find(match.begin(), match.end(), k) == match.end()) ++others, theirs = k;
+        }
+        if (unknown != 1 || others != 1 || p[m + mine] != q[m + theirs] || delta % p[m + mine] != 0) continue;
+        match[mine] = theirs;
+        shift[mine] = delta / p[m + mine];
+        again = true;
+      }
+    }
+  }
+  if (std::find(match.begin(), match.end(), kNone) != match.end()) return std::nullopt;
+  // y in the order of x, and in its coordinates: there its box starts at `shift`.
+  Ext ext = ex;
+  for (size_t k = 0; k < bound; ++k) ext[m + k] = ey[m + match[k]];
+  const auto moved = [&](Factor f, int sign) {
+    for (size_t d = 0; d < f.map.size() / w; ++d) {
+      for (size_t k = 0; k < bound; ++k) f.map[d * w + w - 1] += sign * f.map[d * w + m + k] * shift[k];
+    }
+    return f;
+  };
+  for (Factor& f : by.f) {
+    const std::vector<int64_t> map = f.map;
+    for (size_t d = 0; d < map.size() / w; ++d) {
+      for (size_t k = 0; k < bound; ++k) f.map[d * w + m + k] = map[d * w + m + match[k]];
+    }
+    f = moved(std::move(f), -1);
+  }
+  // Adjacent along one variable.
+  size_t along = kNone;
+  for (size_t k = 0; k < bound; ++k) {
+    if (shift[k] == 0 && ex[m + k] == ext[m + k]) continue;
+    if (along != kNone || (shift[k] != ex[m + k] && shift[k] != -ext[m + k])) return std::nullopt;
+    along = k;
+  }
+  if (along == kNone) return std::nullopt;
+  Term body{1, {}};
+  const auto idle = [&](const Factor& f, const Ext& box) {
+    const int64_t lo = nodes_[f.node].lo, hi = nodes_[f.node].hi;
+    bool value = false;
+    return decide(arg_at(nodes_[f.node], f, 0, box), lo, hi, box, value) && value;
+  };
+  std::vector<Factor> theirs = by.f;
+  for (const Factor& f : bx.f) {
+    const auto at = std::find(theirs.begin(), theirs.end(), f);
+    if (at != theirs.end()) {
+      theirs.erase(at);
+    } else if (nodes_[f.node].kind != Kind::Bracket || !idle(moved(f, 1), ext)) {
+      return std::nullopt;
+    }
+    body.f.push_back(f);
+  }
+  for (const Factor& f : theirs) {
+    if (nodes_[f.node].kind != Kind::Bracket || !idle(f, ex)) return std::nullopt;
+    body.f.push_back(f);
+  }
+  Ext both = ex;
+  both[m + along] = add_checked(ex[m + along], ext[m + along]);
+  if (shift[along] < 0) {
+    for (Factor& f : body.f) f = moved(std::move(f), 1);
+  }
+  std::sort(body.f.begin(), body.f.end(), before);
+  ++applications;
+  const Poly sum = reduce(ir::Fn::Add, make_term(std::move(body), both), both, static_cast<int>(bound));
+  return times_value(make_term(common, ctx), sum, ctx);
+}
+
 std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& ctx) {
   if (x.coef.is_zero() || y.coef.is_zero() || x.f.empty() || y.f.empty()) return std::nullopt;
   Term common{1, {}};
@@ -404,6 +498,12 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
     const auto brackets_more = [&](const std::vector<Nid>& more, const std::vector<Nid>& less) {
       return less.empty() && !more.empty() && std::all_of(more.begin(), more.end(), [&](Nid n) { return nodes_[n].kind == Kind::Bracket; });
     };
+    const auto brackets_only = [&](const std::vector<Nid>& more) {
+      return !more.empty() && std::all_of(more.begin(), more.end(), [&](Nid n) { return nodes_[n].kind == Kind::Bracket; });
+    };
+    if (a.num_bound() == b.num_bound() && brackets_only(only_a) && brackets_only(only_b)) {
+      if (auto p = join_windows(common, rx[0], ry[0], ctx)) return p;
+    }
     // L-11: one body has a bracket more, which is 1 everywhere on the other's box: put it in there, too.
     if (a.num_bound() == b.num_bound() && (brackets_more(only_a, only_b) || brackets_more(only_b, only_a))) {
       std::vector<int> order(a.num_bound());

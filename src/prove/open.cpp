@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kTerms = 96;       // in one poly
 constexpr size_t kVariables = 16;   // bound ones, of one product
+constexpr int kInside = 8;          // parts within parts
 constexpr int kLevels = 40;         // of one comparison
 constexpr int64_t kCopies = 3;      // the highest power that is read as a product
 constexpr int64_t kElements = 16;   // of a sum that is written out
@@ -278,12 +279,73 @@ bool Algebra::equal_everywhere(const Poly& a, const Poly& b, const Ext& ctx, boo
   return true;
 }
 
+// Where two sides are the same but for one part in each (L-72): sums of products that differ in one factor, functions that differ in an
+// argument, names of such. It is enough that the parts are equal, and they are smaller.
+bool Algebra::equal_inside(const Poly& a, const Poly& b, const Ext& ctx, int depth) {
+  Poly left, right;
+  tell_apart(a, b, left, right, nullptr);
+  if (depth > kInside || left.size() != 1 || right.size() != 1 || !(left[0].coef == right[0].coef) || left[0].coef.is_zero()) return false;
+  std::vector<Factor> l, r;
+  std::set_difference(left[0].f.begin(), left[0].f.end(), right[0].f.begin(), right[0].f.end(), std::back_inserter(l), before);
+  std::set_difference(right[0].f.begin(), right[0].f.end(), left[0].f.begin(), left[0].f.end(), std::back_inserter(r), before);
+  if (l.size() != 1 || r.size() != 1 || !(l[0].exp == r[0].exp)) return false;
+  const Factor x{l[0].node, 1, l[0].map}, y{r[0].node, 1, r[0].map};
+  const Node &nx = nodes_[x.node], &ny = nodes_[y.node];
+  const auto parts_equal = [&](const Poly& p, const Poly& q, const Ext& ext) {
+    return equal(p, q, ext) || equal_inside(p, q, ext, depth + 1) || equal_opening(p, q, ext, false);
+  };
+  if (nx.kind == Kind::Sum || ny.kind == Kind::Sum) {
+    const auto named = [&](const Factor& f) { return nodes_[f.node].kind == Kind::Sum ? expand_named(f, ctx) : Poly{Term{1, {f}}}; };
+    return parts_equal(named(x), named(y), ctx);
+  }
+  if (nx.kind != ny.kind || nx.fn != ny.fn || nx.args.size() != ny.args.size()) return false;
+  if (nx.kind == Kind::Fn && nx.dtype == ny.dtype && nx.name == ny.name) {
+    for (size_t k = 0; k < nx.args.size(); ++k) {
+      if (!parts_equal(arg_at(nodes_[x.node], x, k, ctx), arg_at(nodes_[y.node], y, k, ctx), ctx)) return false;
+    }
+    return true;
+  }
+  if (nx.kind != Kind::Red || nx.args[0].size() != 1 || ny.args[0].size() != 1 || nx.num_bound() != ny.num_bound()) return false;
+  const auto [bx, ex] = open_red(x, ctx);
+  const auto [by, ey] = open_red(y, ctx);
+  const size_t m = ctx.size();
+  std::vector<size_t> order;
+  for (size_t v = m; v < ex.size(); ++v) order.push_back(v);
+  if (order.size() > 4 || !(bx.coef == by.coef)) return false;
+  // Which variable of the one sum is which of the other: tried where all factors but one then agree.
+  do {
+    bool fits = true;
+    Sub turn = Sub::identity(static_cast<int>(ex.size()));
+    for (size_t k = 0; k < order.size(); ++k) {
+      fits &= ex[m + k] == ey[order[k]];
+      turn.rows[order[k]] = Row(ex.size() + 1, 0);
+      turn.rows[order[k]][m + k] = 1;
+    }
+    if (!fits) continue;
+    const Poly other = subst({by}, turn, ex);
+    if (other.size() != 1) continue;
+    std::vector<Factor> mine = bx.f, lx, ly;
+    std::sort(mine.begin(), mine.end(), before);
+    std::set_difference(mine.begin(), mine.end(), other[0].f.begin(), other[0].f.end(), std::back_inserter(lx), before);
+    std::set_difference(other[0].f.begin(), other[0].f.end(), mine.begin(), mine.end(), std::back_inserter(ly), before);
+    if (lx.size() > 1 || ly.size() > 1 || !(other[0].coef == bx.coef)) continue;
+    return (lx.empty() && ly.empty()) ||
+           (lx.size() == 1 && ly.size() == 1 && lx[0].exp == ly[0].exp &&
+            parts_equal({Term{1, {Factor{lx[0].node, 1, lx[0].map}}}}, {Term{1, {Factor{ly[0].node, 1, ly[0].map}}}}, ex));
+  } while (std::next_permutation(order.begin(), order.end()));
+  return false;
+}
+
 bool Algebra::equal_flat(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined) {
   const During scope(flat_);
   if (work_limit_ == 0) {
     work_limit_ = applications + kWork;
     clock_limit_ = std::clock() + static_cast<std::clock_t>(kSeconds * CLOCKS_PER_SEC);
   }
+  return equal_inside(a, b, ctx, 0) || equal_opening(a, b, ctx, where_defined);
+}
+
+bool Algebra::equal_opening(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined) {
   Poly x = by_cases(a, ctx), y = by_cases(b, ctx);
   if (equal(x, y, ctx, where_defined)) return true;
   x = made_here(x, ctx), y = made_here(y, ctx);
