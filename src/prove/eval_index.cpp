@@ -509,8 +509,10 @@ Value Evaluator::compute_dynamic_update(const ir::Node& n) {
   const size_t rank = x.shape.size();
   Value out{n.shape, {}};
   const Value frame = views.whole(n.shape, {});
-  // An update in pieces that fills the other dimensions, one row in those in which its place is unknown: it is the same wherever it lands.
-  bool rows_only = u.cells.size() > 1;
+  // An update in pieces, or whose dimensions are made of digits, that fills the other dimensions, one row in those in which its place is
+  // unknown: it is the same wherever it lands.
+  const auto walked = static_cast<size_t>(std::count_if(u.shape.begin(), u.shape.end(), [](int64_t e) { return e > 1; }));
+  bool rows_only = u.cells.size() > 1 || u.cells[0].ext.size() > walked;
   for (size_t d = 0; d < rank; ++d) rows_only &= start[d] < 0 ? u.shape[d] == 1 : u.shape[d] == x.shape[d];
   Value everywhere;
   if (rows_only) {
