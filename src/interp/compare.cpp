@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "interp/eval.h"
 
 namespace shardproof::interp {
@@ -29,6 +31,28 @@ double magnitude(const Buffer& b) {
   return out;
 }
 
+// At least the distance of the two values.
+double distance(const Buffer& s, const Buffer& d, size_t k) {
+  if (s.number != Number::Ball) return std::fabs(s.interval(k).m - d.interval(k).m) + s.interval(k).r + d.interval(k).r;
+  arb_t difference;
+  mag_t bound;
+  arb_init(difference);
+  mag_init(bound);
+  arb_sub(difference, s.ball[k], d.ball[k], MAG_BITS);
+  arb_get_mag(bound, difference);
+  const double out = mag_get_d(bound);
+  mag_clear(bound);
+  arb_clear(difference);
+  return out;
+}
+
+// What no float shows beside the largest value: exp(-1e30) where a mask is a large finite number on one side and an infinity on the other.
+// It may not be proved equal, but is no reason to call a program wrong.
+bool negligible(const Buffer& s, const Buffer& d, size_t k, double scale) {
+  if (s.number == Number::Integer || d.number != s.number) return false;
+  return distance(s, d, k) <= std::max(std::ldexp(scale, -100), std::numeric_limits<double>::denorm_min());
+}
+
 void compare_part(const Buffer& s, const Buffer& d, const std::vector<Axis>& axes, bool is_unsigned, bool imaginary, Comparison& out) {
   const double scale = std::max(magnitude(s), magnitude(d));
   out.scale = std::max(out.scale, scale);
@@ -51,7 +75,7 @@ void compare_part(const Buffer& s, const Buffer& d, const std::vector<Axis>& axe
     bool different = b == State::Undefined;
     if (!different) {
       const Order o = order(s, k, d, k, is_unsigned);
-      different = o == Order::Less || o == Order::Greater;
+      different = (o == Order::Less || o == Order::Greater) && !negligible(s, d, k, scale);
       if (o == Order::Open) {
         const double gap = std::fabs(element(s, k).m - element(d, k).m);
         if (!(gap <= 1e-11 * scale) && (gap > worst_gap || gap != gap)) {

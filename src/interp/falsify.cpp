@@ -128,7 +128,9 @@ bool Runs::stands_in_other_readings(Pair pair, const Comparison& found, slong bi
     low = std::min(low, x.m - y.m);
     high = std::max(high, x.m - y.m);
   }
-  return high - low <= std::min(std::fabs(low), std::fabs(high)) / 4;
+  // A difference that doubles do not show at all (balls found it) may be one of literals: it does not stand.
+  const double least = std::min(std::fabs(low), std::fabs(high));
+  return least > 0 && high - low <= least / 4;
 }
 
 // Where ties had to be broken, neither value may depend on how.

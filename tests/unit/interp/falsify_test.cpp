@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "interp/falsify.h"
@@ -283,6 +284,47 @@ TEST_CASE("depth beyond doubles is settled by balls") {
   const auto again = replay(witness, t.p, {});
   REQUIRE(again.ok());
   CHECK(again->confirmed);
+}
+
+// Thirty normalised products, once of 3 w / 3: midpoints of doubles part within their radii, so that balls decide. Beside them stands what
+// is to be compared.
+struct Deep : Pair2 {
+  using Make = std::function<NodeId(Deep&, NodeId)>;
+  NodeId w = input("w", DType::F32, {12, 12});
+  NodeId number(double x) { return b.constant(Literal::real(x), DType::F32); }
+  NodeId beside(int side, const Make& make) {
+    NodeId h = w;
+    if (side != link::kSequential) h = put(side, "scale", [&] { return b.binary(Fn::Div, b.binary(Fn::Mul, w, number(3)), number(3)); });
+    for (int k = 0; k < 30; ++k) {
+      h = put(side, "mm_" + std::to_string(k), [&] { return b.contract(h, w, {}, {1, 0}, DType::F32); });
+      h = put(side, "tanh_" + std::to_string(k), [&] { return b.unary(Fn::Tanh, b.binary(Fn::Mul, h, number(4))); });
+    }
+    return put(side, "cat", [&] { return b.concat({h, make(*this, w)}, 0); });
+  }
+  Status compare(const Make& sequential, const Make& distributed) {
+    const NodeId s = beside(link::kSequential, sequential), d = beside(0, distributed);
+    output("y", s, {d, d});
+    return run().status;
+  }
+};
+
+TEST_CASE("what doubles do not show is not confirmed by them") {
+  // 1 + x / sqrt 2 / 2^20 and 1 + x sqrt(1/2) / 2^20, as doubles round the roots: 1e-23 apart.
+  const auto small = [](Deep& t, NodeId x) { return t.b.binary(Fn::Add, t.b.binary(Fn::Mul, x, t.number(0x1p-20)), t.number(1)); };
+  const auto divided = [&](Deep& t, NodeId x) { return small(t, t.b.binary(Fn::Div, x, t.number(1.4142135623730951))); };
+  const auto times = [&](Deep& t, NodeId x) { return small(t, t.b.binary(Fn::Mul, x, t.number(0.7071067811865475))); };
+  CHECK(Deep().compare(divided, times) != Status::Differs);
+}
+
+TEST_CASE("what no float shows is no difference") {
+  // A large finite mask where the other side has an infinite one.
+  const auto masked = [](double mask) -> Deep::Make {
+    return [mask](Deep& t, NodeId x) { return t.b.binary(Fn::Mul, x, t.b.unary(Fn::Exp, t.number(mask))); };
+  };
+  const double infinite = -std::numeric_limits<double>::infinity();
+  CHECK(Deep().compare(masked(infinite), masked(-1e30)) != Status::Differs);
+  CHECK(Deep().compare(masked(infinite), masked(-10000)) != Status::Differs);
+  CHECK(Deep().compare(masked(infinite), masked(-30)) == Status::Differs);
 }
 
 TEST_CASE("a schedule is a witness") {
