@@ -41,6 +41,7 @@ class Evaluator {
   Value compute_reduce(const Value& x, ir::Fn fn, const std::vector<int64_t>& dims, const ir::Shape& shape);
   Value compute_contract(const ir::Node& n);
   Value compute_take(const ir::Node& n);
+  static Rat content(const Value& v);
   std::optional<std::pair<size_t, int64_t>> as_position(const Value& v) const;
   Value compute_scatter(const ir::Node& n);
   Value compute_scan(const ir::Node& n);

@@ -33,6 +33,19 @@ Poly Evaluator::checked_index(const Poly& e, int64_t extent, ir::IndexMode mode,
   return e;
 }
 
+// The positive rational number that all coefficients of v are integer multiples of, without common divisor: v and c v have the same rest
+// beside it. 1 for what is 0 everywhere.
+Rat Evaluator::content(const Value& v) {
+  int64_t numerator = 0, denominator = 1;
+  for (const Cell& c : v.cells) {
+    for (const Term& t : c.poly) {
+      numerator = std::gcd(numerator, t.coef.num());
+      denominator = mul_checked(denominator, t.coef.den() / std::gcd(denominator, t.coef.den()));
+    }
+  }
+  return numerator == 0 ? Rat(1) : Rat(numerator, denominator);
+}
+
 // If v is the plain position along its dimension t plus a constant, everywhere: that dimension and constant.
 std::optional<std::pair<size_t, int64_t>> Evaluator::as_position(const Value& v) const {
   if (v.cells.size() != 1 || v.shape.empty()) return std::nullopt;
@@ -252,7 +265,17 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
     for (int& f : fu) {
       if (f == 1000) f = inner++;
     }
-    std::vector<WholeArg> args{{&data, fd}, {&updates, fu}};
+    // Into zeros, a positive factor of all updates is one of the result (L-80): means over other numbers of rows meet.
+    Rat factor(1);
+    Value rest;
+    const bool homogeneous = ir::is_float(n.dtype) && (n.set || n.fn == Fn::Max || n.fn == Fn::Min) &&
+                             std::all_of(data.cells.begin(), data.cells.end(), [](const Cell& c) { return c.poly.empty(); });
+    if (homogeneous) factor = content(updates);
+    if (!factor.is_one()) {
+      rest = updates;
+      for (Cell& c : rest.cells) c.poly = algebra.scale(c.poly, factor.inverse());
+    }
+    std::vector<WholeArg> args{{&data, fd}, {factor.is_one() ? &updates : &rest, fu}};
     for (size_t k = 0; k < count; ++k) {
       std::vector<int> fi;
       for (const int64_t b : n.b) fi.push_back(fu[b]);  // an index and its update are read at one place
@@ -268,6 +291,9 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
           for (const Factor& f : t.f) algebra.met(f, c.ext);
         }
       }
+    }
+    if (!factor.is_one()) {
+      for (Cell& c : out.cells) c.poly = algebra.scale(c.poly, factor);
     }
     return out;
   }

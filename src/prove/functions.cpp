@@ -351,6 +351,11 @@ Poly Algebra::apply(Fn fn, const std::vector<Poly>& args, DType from, DType to, 
         if (c->is_zero()) return one;
         return pow(a, *c, ctx);
       }
+      // c^-b is the inverse of c^b for a positive constant c and a finite b: leading coefficient positive (L-81). XLA writes x / c^b as x
+      // c^-b.
+      if (const auto base = as_constant(a);
+          base && base->positive() && !args[1].empty() && args[1].back().coef.negative() && known(args[1], ctx).finite)
+        return pow(real(Fn::Pow, {a, scale(args[1], -1)}), -1, ctx);
       // a^b for a constant positive base: exp(b log a); b an unknown integer step (bias correction).
       return real(Fn::Pow, args);
     }

@@ -674,3 +674,51 @@ variant(
     dist=lambda rank, z, y: to_first(z, y, capacity=3),
     why="The ranks drop fewer tokens.",
 )
+
+
+# --- what is put into zeros by an index has the factors of its values: means over other numbers of rows
+def to_router(z, y, x, rows, k=2):
+    i = z.topk(k, -1).indices
+    g = torch.zeros_like(z).scatter(-1, i, y / rows)
+    return g.reshape(-1, z.shape[-1]).T @ x.reshape(-1, x.shape[-1])
+
+
+router = case(
+    "router_gradient_of_a_mean",
+    seq=lambda z, y, x: to_router(z, y, x, 12),
+    dist=lambda rank, z, y, x: all_reduce(to_router(z, y, x, 6)) / 2,
+    inputs={
+        "z": Tensor((4, 3, 5), "Shard(0)@dp"),
+        "y": Tensor((4, 3, 2), "Shard(0)@dp"),
+        "x": Tensor((4, 3, 3), "Shard(0)@dp"),
+    },
+    outputs=OUT,
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="The gradient of the chosen logits is scattered into zeros; each rank takes the mean over its own rows.",
+)
+variant(
+    router,
+    "not_averaged",
+    dist=lambda rank, z, y, x: all_reduce(to_router(z, y, x, 6)),
+    why="The sum of the ranks' means is twice the mean.",
+)
+
+
+# --- powers of a constant, as XLA writes the frequencies of rotary positions
+def frequencies(x, sign):
+    k = torch.arange(x.shape[-1]) / x.shape[-1]
+    return torch.cos(x / torch.pow(10000.0, k)) if sign is None else torch.cos(x * torch.pow(10000.0, sign * k))
+
+
+rotary = case(
+    "inverse_power_of_constant",
+    seq=lambda x: frequencies(x, None),
+    dist=lambda rank, x: frequencies(x, -1.0),
+    inputs={"x": Tensor((4, 6), "Shard(0)@dp")},
+    outputs={"out": {"expect": "Shard(0)@dp"}},
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="x / c^k is x c^-k.",
+)
+variant(rotary, "not_inverted", dist=lambda rank, x: frequencies(x, 1.0), why="The power is not inverted.")
