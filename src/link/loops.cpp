@@ -138,10 +138,14 @@ std::vector<Placement> Linker::loop_candidates(const std::vector<const frontend:
   const auto [it, fresh] = loop_memo_.try_emplace(key);
   if (!fresh) return it->second;
   const ir::DType t = scratch.graph[output.sequential].dtype;
+  // Ranks that share a summand of a sum are asked for one value of it, which they have only if they have one type.
+  const bool one_type = std::all_of(output.distributed.begin(), output.distributed.end(),
+                                    [&](ir::NodeId id) { return scratch.graph[id].dtype == scratch.graph[output.distributed[0]].dtype; });
   for (Placement& p : scratch.any_candidates(output)) {
     bool good = true;
     for (const Step& step : p.steps) {
-      good &= step.kind == Step::Kind::Shard || (step.kind == Step::Kind::Partial && step.op == manifest::ReduceOp::Sum && exact_float(t));
+      good &= step.kind == Step::Kind::Shard ||
+              (step.kind == Step::Kind::Partial && step.op == manifest::ReduceOp::Sum && exact_float(t) && one_type);
       good &= step.padded == 0;
     }
     for (size_t r = 0; good && r < ranks_.size(); ++r) {

@@ -256,7 +256,8 @@ Poly Algebra::made_here(const Factor& f, const Ext& ctx, bool& changed, int dept
   std::vector<int64_t> key(f.map);
   key.insert(key.end(), ctx.begin(), ctx.end());
   key.push_back(f.node);
-  key.push_back(f.exp.num() * 64 + f.exp.den());
+  key.push_back(f.exp.num());
+  key.push_back(f.exp.den());
   const auto done = [&](const Poly& p) {
     changed = changed || !(p.size() == 1 && p[0].coef.is_one() && p[0].f.size() == 1 && p[0].f[0] == f);
     return p;
