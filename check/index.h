@@ -55,9 +55,10 @@ inline bool contains(const std::vector<int64_t>& list, size_t value) {
 
 inline bool plain(const Factor& f) { return f.num == 1 && f.den == 1; }
 
-// The poly is one read of one term, or null.
-inline const Factor* only_read(const Poly& p) {
-  return p.size() == 1 && p[0].num == 1 && p[0].den == 1 && p[0].f.size() == 1 && plain(p[0].f[0]) ? p[0].f.data() : nullptr;
+// The poly is one read of one term (or a positive multiple of one), or null.
+inline const Factor* only_read(const Poly& p, bool scaled = false) {
+  const bool one = p.size() == 1 && p[0].f.size() == 1 && plain(p[0].f[0]) && p[0].num > 0;
+  return one && (scaled || (p[0].num == 1 && p[0].den == 1)) ? p[0].f.data() : nullptr;
 }
 
 // outer (rows over `dims` indices) after inner (those indices, rows over w - 1 variables). False: too large.

@@ -117,9 +117,8 @@ std::string Verifier::literal(NodeId v) {
   terms.start(1, Draw::Generic);
   std::vector<uint32_t> top;
   claims.top_terms(v, top);
-  for (uint32_t id : top) {
+  for (uint32_t id : top)
     if (terms.can_open(id)) terms.open(id);
-  }
   for (const Index& i : where) {
     const Cell* c = claims.cell(v, i.data(), x);
     if (!c) return fmt::format("claim of {}: no cell has {}", describe(v), text(i));
@@ -208,9 +207,8 @@ std::optional<Verifier::Whole> Verifier::whole_of(NodeId v) {
       updates.role[static_cast<size_t>(n.a[d])] = data.role[d];
       if (updates.shape[static_cast<size_t>(n.a[d])] != data.shape[d]) return std::nullopt;
     }
-    for (int& r : updates.role) {
+    for (int& r : updates.role)
       if (r == -1000000) r = inner();
-    }
     w.role = data.role;
     w.args = {data, updates};
     for (size_t k = 2; k < n.in.size(); ++k) {
@@ -282,17 +280,20 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
   struct Place {
     const TermNode* term;
     std::vector<int64_t> own, parallel;
+    Number factor;
   };
+  // What is written into zeros keeps a positive factor of the updates.
+  const bool scales = ir::is_float(n.dtype) &&
+                      (op.name.starts_with("scatter:set:") || op.name.starts_with("scatter:max:") || op.name.starts_with("scatter:min:"));
   std::vector<Place> places;
   std::vector<int64_t> x;
   size_t parallel = 0;
-  for (const WholeArg& a : op.args) {
+  for (const WholeArg& a : op.args)
     for (int r : a.role) parallel = std::max(parallel, static_cast<size_t>(std::max(r, -1) + 1));
-  }
   for (int r : op.role) parallel = std::max(parallel, static_cast<size_t>(std::max(r, -1) + 1));
   for (const Index& i : where) {
     const Cell* c = claims.cell(v, i.data(), x);
-    const Factor* read = c ? only_read(c->poly) : nullptr;
+    const Factor* read = c ? only_read(c->poly, scales) : nullptr;
     if (!read) return wrong("it is not claimed to be one operator");
     const TermNode& f = terms.node(read->node);
     if (f.kind != TermKind::Whole) return wrong("it is not claimed to be an operator");
@@ -324,13 +325,15 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
         }
         if (at != f.inner[a].size()) return wrong(fmt::format("operand {} has other inner dimensions", a));
       }
-      for (size_t k = 0; k < digits.size(); ++k) {
+      for (size_t k = 0; k < digits.size(); ++k)
         if (digits[k] > 1) layout += fmt::format(" digits {}:{}", k, digits[k]);
-      }
     }
     if (f.name != op.name + layout || f.dtype != n.dtype)
       return wrong(fmt::format("the operator is {}{}, the certificate says {}", op.name, layout, f.name));
-    Place place{&f, {}, std::vector<int64_t>(parallel, 0)};
+    const long double ratio = static_cast<long double>(c->poly[0].num) / c->poly[0].den;
+    const Number factor{ratio, ratio == 1 ? 0 : ratio};
+    if (ratio != 1 && !f.args[0].empty()) return wrong("a multiple of what is not written into zeros");
+    Place place{&f, {}, std::vector<int64_t>(parallel, 0), factor};
     // The result's coordinates in factors.
     const Index at = unlinear(op.shape, linear(n.shape, i));
     std::vector<int64_t> inner, inner_extents;
@@ -362,9 +365,8 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
     if (ir::num_elements(s) == 0) continue;
     std::vector<std::pair<size_t, std::vector<int64_t>>> at;  // place, inner coordinates
     std::vector<int64_t> extents;
-    for (size_t d = 0; d < arg.shape.size(); ++d) {
+    for (size_t d = 0; d < arg.shape.size(); ++d)
       if (arg.role[d] < 0) extents.push_back(arg.shape[d]);
-    }
     // Corners of the operand's cells, and random places.
     std::vector<Index> corners = points.of(arg.input, false);
     for (size_t k = 0; k < places.size(); ++k) {
@@ -377,9 +379,8 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
       for (size_t c = 0; c < std::min<size_t>(corners.size(), 4); ++c) {
         const Index j = unlinear(arg.shape, linear(s, corners[(k * 4 + c) % corners.size()]));
         std::vector<int64_t> u;
-        for (size_t d = 0; d < j.size(); ++d) {
+        for (size_t d = 0; d < j.size(); ++d)
           if (arg.role[d] < 0) u.push_back(j[d]);
-        }
         at.emplace_back(k, std::move(u));
       }
     }
@@ -410,7 +411,8 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
           left /= digits[g++];
         } while (left > 1);
       }
-      return terms.poly(place.term->args[a], y.data(), y.size());
+      const Number r = terms.poly(place.term->args[a], y.data(), y.size());
+      return a == 1 ? mul(r, place.factor) : r;
     };
     const Settled r = settle(terms, q, {});
     tested += r.tested;

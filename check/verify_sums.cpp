@@ -91,9 +91,8 @@ bool unroll(const Terms& terms, const Product& t, size_t own, Takes takes, bool 
     const size_t more = r.box.size() / 2, dims = r.dims.size(), wide = width + more;
     if (flat.bound.size() + more > kVariables) return false;
     for (Layer& l : flat.layers) {  // room for the new variables
-      for (Product& p : l.poly) {
+      for (Product& p : l.poly)
         for (Factor& f : p.f) f.map = widened(f.map, width, more);
-      }
     }
     for (Bounds& b : flat.inside) b.row = widened(b.row, width, more);
     // The sum's indices and bound variables, over all variables.
