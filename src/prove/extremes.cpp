@@ -260,7 +260,7 @@ Poly Algebra::extreme(ir::Fn fn, const std::vector<Poly>& args, const Ext& ctx) 
     for (size_t i = 0; i < parts.size() && parts.size() > 1; ++i) {
       for (size_t j = 0; j < parts.size(); ++j) {
         if (i == j) continue;
-        if (range(add(parts[j], scale(parts[i], -1), ctx), ctx).first >= 0 && known(parts[i], ctx).finite) {
+        if (range_by_cases(add(parts[j], scale(parts[i], -1), ctx), ctx).first >= 0 && known(parts[i], ctx).finite) {
           parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i));
           --i;
           break;
