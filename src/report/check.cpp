@@ -32,6 +32,7 @@ const char* name(Status s) {
 namespace {
 
 constexpr double kPatience = 0.5;       // seconds of proving before what failed is evaluated
+constexpr size_t kLarge = 30000;        // nodes
 constexpr int64_t kUnrolledRounds = 4;  // shorter loops are not worth an induction
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -249,8 +250,9 @@ class Check {
       repeat(k);
       if (out_.outputs[k].status == Status::Proved) continue;
       failed += out_.outputs[k].reason == "budget" ? 1 : 4;
-      // What is wrong is often dear to compare, and cheap to evaluate.
-      if (evaluated_.empty() && limit_seconds_since(limit_start) > kPatience) {
+      // What is wrong is often dear to compare, and cheap to evaluate; but a large program may only have needed more time.
+      const bool cut_short = out_.outputs[k].reason == "budget" && problem_->graph.nodes.size() > kLarge;
+      if (evaluated_.empty() && !cut_short && limit_seconds_since(limit_start) > kPatience) {
         const Clock::time_point evaluation = Clock::now();
         falsify();
         before_proofs += seconds_since(evaluation);
