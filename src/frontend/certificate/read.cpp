@@ -129,6 +129,9 @@ std::string form_of(const TermNode& n) {
   for (int64_t d : n.dims) {
     if (d < 1 && d != kUnbounded) return "a dimension below 1";
   }
+  if (!n.inner.empty() && n.kind != TermKind::Take && n.kind != TermKind::Whole)
+    return "inner extents in a term that has no inner variables";
+  if (!n.box.empty() && n.kind != TermKind::Red) return "a range in a term that binds no variables";
   switch (n.kind) {
     case TermKind::Base: return args == 0 && n.origin != ir::kNoNode ? "" : "an unknown without an origin";
     case TermKind::Iota: return args == 0 && n.dims == std::vector<int64_t>{kUnbounded} ? "" : "a malformed index";

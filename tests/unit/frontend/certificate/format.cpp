@@ -81,6 +81,8 @@ TEST_CASE("malformed contents are named") {
   CHECK(why(c).find("number of arguments") != std::string::npos);
   c.terms.back().args.push_back(c.terms.back().args[0]);
   CHECK(why(c).empty());
+  c.terms.back().inner.assign(c.terms.back().args.size(), {2});  // else the extents of an argument that has none are read
+  CHECK(why(c).find("inner") != std::string::npos);
   c = small();
   c.terms[0].origin = ir::kNoNode;
   CHECK_FALSE(why(c).empty());
