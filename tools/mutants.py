@@ -40,7 +40,7 @@ def bases(paths: list[pathlib.Path], everything: bool) -> list[pathlib.Path]:
 def run(binary: pathlib.Path, case: pathlib.Path, options: argparse.Namespace) -> dict[str, Any] | str:
     """The answer, or why there is none."""
     command = [str(binary), "mutate", str(case), "--n", str(options.n), "--seed", str(options.seed), "--json"]
-    command += ["--time-limit", str(options.seconds), "--mutant-limit", str(options.mutant_limit)]
+    command += ["--edits", str(options.edits), "--time-limit", str(options.seconds), "--mutant-limit", str(options.mutant_limit)]
     if options.keep:
         command += ["--keep", str(options.keep / case.name)]
     if options.dump:
@@ -74,6 +74,7 @@ def main() -> int:
     )
     parser.add_argument("--n", type=int, default=200, help="mutants of each base")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--edits", type=int, default=1, help="mistakes in each mutant")
     parser.add_argument("--seconds", type=float, default=30, help="for one base")
     parser.add_argument("--mutant-limit", type=float, default=4, help="seconds for one mutant")
     parser.add_argument("--total", type=float, default=0, help="seconds for all bases (0: no limit)")

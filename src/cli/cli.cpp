@@ -81,6 +81,9 @@ int run(int argc, const char* const* argv) {
     m->add_option("--seed", mutate_args.seed, "Seed");
     m->add_option("--time-limit", mutate_args.time_limit, "Seconds for all mutants (0: none)")->check(CLI::NonNegativeNumber);
     m->add_option("--mutant-limit", mutate_args.mutant_limit, "Seconds for one mutant")->capture_default_str()->check(CLI::PositiveNumber);
+    m->add_option("--edits", mutate_args.edits, "Mistakes in each mutant, one on top of the other")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 8));
     m->add_option("--kind", mutate_args.kinds, "Only this kind of mistake (may be repeated)");
     m->add_option("--only", mutate_args.only, "Only the mutant of this draw");
     m->add_flag("--name", mutate_args.only_name, "With --only: say what the mutant is, and try nothing");

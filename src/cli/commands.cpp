@@ -165,6 +165,7 @@ int mutate(const MutateArgs& args) {
   mutate::Options options;
   options.n = args.n;
   options.seed = args.seed;
+  options.edits = args.edits;
   options.time_limit = args.time_limit;
   options.mutant_limit = args.mutant_limit;
   options.keep = args.keep;

@@ -239,16 +239,21 @@ std::optional<Mutant> Maker::make(uint64_t seed, int64_t draw) const {
   return m;
 }
 
-std::optional<Mutant> Maker::make_deep(const manifest::Manifest& manifest, uint64_t seed, int64_t draw) const {
-  std::optional<Mutant> first = make(seed, draw);
-  if (!first || draw % 4 != 3) return first;
-  const Maker again(manifest, first->programs, wanted_);
-  std::optional<Mutant> second = again.make(seed + 0x9e37, draw);
-  if (!second) return first;
-  second->what = fmt::format("{}; and then {}, {}", first->what, second->kind->name, second->what);
-  if (std::string(first->kind->name) != "rewritten") second->kind = first->kind;
-  second->rank = first->rank == second->rank ? first->rank : -1;
-  return second;
+std::optional<Mutant> Maker::make_deep(const manifest::Manifest& manifest, uint64_t seed, int64_t draw, int edits) const {
+  std::optional<Mutant> made = make(seed, draw);
+  const int more = edits > 1 ? edits - 1 : draw % 4 == 3;
+  for (int edit = 0; made && edit < more; ++edit) {
+    const Maker again(manifest, made->programs, wanted_);
+    std::optional<Mutant> next;
+    for (uint64_t attempt = 1; !next && attempt <= (edits > 1 ? 8u : 1u); ++attempt)
+      next = again.make(seed + 0x9e37 * (attempt + 8 * static_cast<uint64_t>(edit)), draw);
+    if (!next) return edits > 1 ? std::nullopt : std::move(made);
+    next->what = fmt::format("{}; and then {}, {}", made->what, next->kind->name, next->what);
+    if (std::string(made->kind->name) != "rewritten") next->kind = made->kind;
+    next->rank = made->rank == next->rank ? made->rank : -1;
+    made = std::move(next);
+  }
+  return made;
 }
 
 }  // namespace shardproof::mutate

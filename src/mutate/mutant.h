@@ -32,8 +32,9 @@ class Maker {
   Maker(const manifest::Manifest& manifest, const link::Programs& base, const std::vector<std::string>& kinds);
   // nullopt: the draw gives no mutant (the edit is not possible there, or malformed).
   std::optional<Mutant> make(uint64_t seed, int64_t draw) const;
-  // The same; one draw in four is a mutant of a mutant (its kind is the first that is no rewriting).
-  std::optional<Mutant> make_deep(const manifest::Manifest& manifest, uint64_t seed, int64_t draw) const;
+  // The same with so many edits, one on top of the other; with one, a draw in four is a mutant of a mutant all the same (its kind is the
+  // first that is no rewriting).
+  std::optional<Mutant> make_deep(const manifest::Manifest& manifest, uint64_t seed, int64_t draw, int edits) const;
   bool empty() const { return kinds_.empty(); }
 
  private:

@@ -26,6 +26,7 @@ struct Options {
   int64_t only = -1;                    // this draw alone
   bool only_name = false;               // and only say what it is (if the prover ends the process, say)
   std::vector<std::string> only_kinds;  // these kinds alone; empty: all
+  int edits = 1;                        // of each mutant
   std::string dump;                     // JSON lines of linked mutants and verdicts, for another evaluator (tests/mutants); "": none
   int64_t dump_elements = 40000;        // mutants whose tensors have more elements in all are not dumped
   int seeds = 100;                      // evaluations of what was proved, as far as the time allows

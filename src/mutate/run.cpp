@@ -47,7 +47,7 @@ class Run {
     for (const Kind& k : kinds()) out_.kinds.emplace_back(k.name, Count{});
     if (maker.empty()) out_.ended = "the distributed program has no place for such a mistake";
     if (options_.only >= 0) {
-      std::optional<Mutant> mutant = maker.make_deep(m_, options_.seed, options_.only);
+      std::optional<Mutant> mutant = maker.make_deep(m_, options_.seed, options_.only, options_.edits);
       if (mutant) out_.only = fmt::format("{}, {}", mutant->kind->name, mutant->what);
       if (mutant && !options_.only_name) try_mutant(*mutant);
     } else if (!maker.empty()) {
@@ -61,7 +61,7 @@ class Run {
           out_.ended = "no more mutants were found";
           break;
         }
-        std::optional<Mutant> mutant = maker.make_deep(m_, options_.seed, draw);
+        std::optional<Mutant> mutant = maker.make_deep(m_, options_.seed, draw, options_.edits);
         const bool fresh = mutant && seen_.insert(fmt::format("{} {}", mutant->kind->name, mutant->what)).second && try_mutant(*mutant);
         fruitless = fresh ? 0 : fruitless + 1;
       }
@@ -215,8 +215,8 @@ class Run {
       std::filesystem::create_directories(options_.keep, ignored);
       const std::string stem = fmt::format("{}/seed{}-draw{}", options_.keep, options_.seed, mutant.draw);
       std::ofstream text(stem + ".txt");
-      text << fmt::format("{}\nmanifest: {}\nagain: shardproof mutate MANIFEST --seed {} --only {}\nkind: {}\nedit: {}\n{}\n\n", f.trouble,
-                          m_.path, options_.seed, f.draw, f.kind, f.what, f.detail);
+      text << fmt::format("{}\nmanifest: {}\nagain: shardproof mutate MANIFEST --seed {} --edits {} --only {}\nkind: {}\nedit: {}\n{}\n\n",
+                          f.trouble, m_.path, options_.seed, options_.edits, f.draw, f.kind, f.what, f.detail);
       text << dump_text(*problem);
       if (total_elements(*problem) <= static_cast<double>(options_.dump_elements)) {
         std::ofstream json(stem + ".json");

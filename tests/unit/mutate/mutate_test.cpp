@@ -170,3 +170,16 @@ TEST_CASE("a dumped mutant has goals, inputs and a verdict") {
   CHECK(!j["outputs"][0]["candidates"][0].empty());
   for (const auto& pair : j["outputs"][0]["candidates"][0]) CHECK(pair[1].get<size_t>() < j["nodes"].size());
 }
+
+TEST_CASE("two mistakes in each mutant, if asked for") {
+  const Base b = base("mlp_tp2");
+  const mutate::Maker maker(b.manifest, b.programs, {});
+  int made = 0;
+  for (int64_t draw = 0; draw < 60; ++draw) {
+    const auto twice = maker.make_deep(b.manifest, 3, draw, 2);
+    if (!twice) continue;
+    ++made;
+    CHECK(twice->what.find("; and then ") != std::string::npos);
+  }
+  CHECK(made > 20);
+}
