@@ -7,15 +7,11 @@
 #include <map>
 #include <set>
 
-#ifndef SHARDPROOF_READS  // fewer for fuzzers
-#define SHARDPROOF_READS 600'000'000
-#endif
-
 namespace shardproof::check {
 
 namespace {
 
-constexpr uint64_t kAll = SHARDPROOF_READS;  // of one certificate, about a minute
+constexpr uint64_t kAll = SHARDPROOF_READS;  // of one certificate, about a minute (CMakeLists.txt)
 constexpr uint64_t kMoodReads = 20'000;
 constexpr size_t kAlike = kMoods, kSingles = 8;
 constexpr Draw kDraws[] = {Draw::Generic, Draw::Positive, Draw::Special, Draw::Wild, Draw::Special, Draw::Generic};
