@@ -43,11 +43,11 @@ void change(Certificate& c, std::mt19937_64& random) {
   const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
   const auto number = [&](int64_t x) {
     switch (below(6)) {
-      case 0: return x + 1;
-      case 1: return x - 1;
-      case 2: return -x;
+      case 0: return x == INT64_MAX ? x : x + 1;
+      case 1: return x == INT64_MIN ? x : x - 1;
+      case 2: return x == INT64_MIN ? x : -x;
       case 3: return int64_t{0};
-      case 4: return x * 2;
+      case 4: return static_cast<int64_t>(static_cast<uint64_t>(x) * 2);
       default: return static_cast<int64_t>(random() >> below(64));
     }
   };

@@ -40,6 +40,12 @@ struct Reader {
     if (n > left() || n > most) return fail("a count that the file cannot hold"), 0;
     return static_cast<size_t>(n);
   }
+  // A number that is no count of what follows.
+  size_t number(size_t most) {
+    const uint64_t n = u();
+    if (n > most) return fail("a number that is too large"), 0;
+    return static_cast<size_t>(n);
+  }
   std::string s() {
     const size_t n = count();
     std::string v(in.substr(at, n));
@@ -199,7 +205,7 @@ void read(Reader& r, Certificate& c) {
         if (x < 1 && x != kUnbounded) r.fail("an inner extent below 1");
       }
     }
-    n.results = r.count(kMaxDims);
+    n.results = r.number(kMaxDims);
     n.name = r.s();
     if (n.kind == TermKind::Base) n.origin = id();
     const size_t args = r.count(kMaxArgs);
@@ -216,7 +222,7 @@ void read(Reader& r, Certificate& c) {
   for (size_t k = 0; k < claims && r.error.empty(); ++k) {
     Claim claim;
     claim.node = id();
-    const size_t rank = r.count(kMaxDims);
+    const size_t rank = r.number(kMaxDims);
     claim.cells = r.cells(c.terms, c.terms.size(), rank);
     c.ranks.push_back(static_cast<int64_t>(rank));
     c.claims.push_back(std::move(claim));

@@ -44,6 +44,15 @@ TEST_CASE("what is written is read back") {
   CHECK(back->claims[0].cells[0].poly[0].num == -3);
 }
 
+TEST_CASE("an empty tensor of many dimensions may be claimed last") {
+  Certificate c = small();
+  c.ranks.push_back(7);
+  c.claims.push_back(Claim{4, {}});
+  Result<Certificate> back = decode(certificate::encode(c), "f");
+  REQUIRE(back.ok());
+  CHECK(back->ranks.back() == 7);
+}
+
 TEST_CASE("a certificate that is cut anywhere, or has more bytes, cannot be read") {
   const std::string bytes = certificate::encode(small());
   for (size_t n = 0; n < bytes.size(); ++n) CHECK_FALSE(decode(bytes.substr(0, n), "f").ok());
