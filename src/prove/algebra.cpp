@@ -217,6 +217,7 @@ bool Algebra::combine_factors(Term& t, const Ext& ctx) {
     Factor g = widen(intern(std::move(block), ctx), ctx);
     f.node = g.node;
     f.map = std::move(g.map);
+    fired(Rule::L31);
   }
   std::sort(t.f.begin(), t.f.end(), before);
   // Equal bases: exponents add where that loses no undefined point (L-4).
@@ -230,10 +231,11 @@ bool Algebra::combine_factors(Term& t, const Ext& ctx) {
     const bool same_sign = x.exp.positive() == y.exp.positive();
     const bool integers = x.exp.is_integer() && y.exp.is_integer();
     const bool ok = (k.positive() && k.finite) || (same_sign && (integers || k.nonneg)) || (integers && k.nonzero && k.finite);
-    if (!ok) {
+    if (!ok && refused(Rule::L4)) {
       ++i;
       continue;
     }
+    fired(Rule::L4);
     x.exp = k.boolean && x.exp.positive() && y.exp.positive() ? Rat(1) : x.exp + y.exp;
     t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     if (x.exp.is_zero()) {
@@ -271,10 +273,11 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
   for (size_t i = 0; i < t.f.size() && !t.coef.is_zero(); ++i) {
     const Factor f = t.f[i];
     if (nodes_[f.node].kind != Kind::Fn || nodes_[f.node].fn != ir::Fn::Abs || !ir::is_float(nodes_[f.node].dtype) || !f.exp.is_integer() ||
-        f.exp.num() % 2 != 0)
+        (f.exp.num() % 2 != 0 && refused(Rule::L66)))
       continue;
     t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(i));
     ++applications;
+    fired(Rule::L66);
     return mul(make_term(std::move(t), ctx), pow(arg_at(nodes_[f.node], f, 0, ctx), f.exp, ctx), ctx);
   }
   for (Factor& f : t.f) {
@@ -290,7 +293,8 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
       any |= !finite;
       if (!finite || selects) guard.f.push_back(std::move(f));
     }
-    if (!any) return {};
+    if (!any && fired(Rule::L5)) return {};
+    refused(Rule::L5);
     return {std::move(guard)};
   }
   for (size_t i = 0; i < t.f.size(); ++i) {
@@ -301,7 +305,7 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
         const Known k = known(Term{1, {t.f[j]}}, ctx);
         positive &= j == i || (k.positive() && k.finite);
       }
-      if (positive) {
+      if (positive ? fired(Rule::L6) : !refused(Rule::L6)) {
         Factor only = t.f[i];
         t.f = {only};
       }
@@ -509,7 +513,8 @@ Poly Algebra::add(Poly a, const Poly& b, const Ext& ctx, bool tried) {
       Poly rest;
       bool finite = true;
       for (const Term& o : out) finite &= &o == &t || known(o, ctx).finite;
-      if (finite) return {t};
+      if (finite && fired(Rule::L6)) return {t};
+      refused(Rule::L6);
     }
   }
   if (iotas) collect_iota(out, ctx);
@@ -630,7 +635,7 @@ Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
   if (!square && !a.empty() && !b.empty() && (bracketed(a) || bracketed(b))) {
     const std::vector<Factor> brackets = common_brackets(a), more = common_brackets(b);
     const Poly x = without(a, brackets), y = without(b, more);
-    if (!bracketed(x) && !bracketed(y) && multiplies(x) && multiplies(y)) {
+    if (!bracketed(x) && !bracketed(y) && multiplies(x) && multiplies(y) && fired(Rule::L52)) {
       Term t = as_term(x, ctx);
       const Term u = as_term(y, ctx);
       const Rat c = t.coef;
@@ -640,6 +645,7 @@ Poly Algebra::mul(const Poly& a, const Poly& b, const Ext& ctx) {
       t.f.insert(t.f.end(), more.begin(), more.end());
       return make_term(std::move(t), ctx);
     }
+    refused(Rule::L52);
   }
   if (cells <= 16 && !square && (bracketed(a) || bracketed(b))) {
     Poly out;

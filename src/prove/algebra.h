@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "prove/coverage.h"
 #include "prove/term.h"
 
 namespace shardproof::prove {
@@ -129,6 +130,11 @@ class Algebra {
   Poly lengthen(const Poly& p, const Ext& ctx);                            // names, also kept ones, read as what they name, once
 
   std::optional<Rat> as_constant(const Poly& p) const;
+  // Nothing but fn of something: no rule wrote it as anything else.
+  bool is_function(const Poly& p, ir::Fn fn) const {
+    return p.size() == 1 && p[0].coef.is_one() && p[0].f.size() == 1 && p[0].f[0].exp.is_one() && nodes_[p[0].f[0].node].kind == Kind::Fn &&
+           nodes_[p[0].f[0].node].fn == fn;
+  }
   Known known(const Poly& p, const Ext& ctx, int depth = 0) const;
   Known known(const Term& t, const Ext& ctx, int depth = 0) const;
   Known known(const Factor& f, const Ext& ctx, int depth = 0) const;

@@ -55,7 +55,7 @@ Poly Algebra::as_window(Poly half, const Ext& ctx, int64_t asked) {
   const Factor f = half[0].f[0];
   const Node& n = nodes_[f.node];
   const bool rising = n.hi == kPosInf;
-  if (n.kind != Kind::Bracket || rising == (n.lo == kNegInf) || half_lines_.contains(f.node)) return half;
+  if (n.kind != Kind::Bracket || rising == (n.lo == kNegInf) || (half_lines_.contains(f.node) && refused(Rule::L54))) return half;
   const int64_t end = rising ? n.lo : n.hi;
   const Poly e = arg_at(n, f, 0, ctx);
   if (e.size() != 1 || e[0].f.size() != 1 || e[0].f[0].node != iota()) return half;
@@ -72,7 +72,7 @@ Poly Algebra::as_window(Poly half, const Ext& ctx, int64_t asked) {
     window.hi = width;
     window.args.push_back(add(e, constant(Rat(rising ? -end : width - end)), ctx));
     const Factor g = intern(std::move(window), ctx);
-    if (g.node < sequential_nodes) return {Term{1, {g}}};
+    if (g.node < sequential_nodes && fired(Rule::L54)) return {Term{1, {g}}};
   }
   return half;
 }
@@ -188,7 +188,7 @@ Poly Algebra::under(const Poly& e, const std::vector<Factor>& guards, const Ext&
     Term with = u;
     with.f.insert(with.f.end(), guards.begin(), guards.end());
     if (!combine_factors(with, ctx)) {
-      changed = true;
+      changed = fired(Rule::L21);
       continue;
     }
     for (const Factor& g : guards) {
@@ -197,7 +197,7 @@ Poly Algebra::under(const Poly& e, const std::vector<Factor>& guards, const Ext&
     }
     // Only what disappears is a gain: a guard that merged with the term's own bracket must not stay behind.
     if (!std::includes(u.f.begin(), u.f.end(), with.f.begin(), with.f.end(), before)) with = u;
-    changed |= !same_monomial(with, u);
+    changed |= !same_monomial(with, u) && fired(Rule::L21);
     better = add(std::move(better), make_term(std::move(with), ctx), ctx);
   }
   return unclamp(better, guards, ctx, changed, 0);
@@ -232,11 +232,11 @@ Poly Algebra::unclamp(const Poly& e, const std::vector<Factor>& guards, const Ex
         ++a;
       }
     }
-    if (!inner && parts.size() == before) {
+    if (!inner && parts.size() == before && refused(Rule::L35)) {
       out = add(std::move(out), {u}, ctx);
       continue;
     }
-    changed = true;
+    changed = fired(Rule::L35);
     out = add(std::move(out), scale(parts.size() == 1 ? parts[0] : extreme(ir::Fn::Max, parts, ctx), u.coef), ctx);
   }
   return out;
@@ -326,6 +326,7 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
       s.rows[var][ctx.size()] = from;
       bool value = false;
       if (!decide(subst(all[j].e, s, cut), all[j].lo, all[j].hi, cut, value)) continue;
+      fired(Rule::L32);
       if (!value) return false;
       drop[all[j].at] = 1;
       changed = true;
@@ -392,7 +393,7 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
     bool rewritten = false;
     Poly again = rewrite_under(f, guards, ctx, rewritten, 0);
     if (!rewritten || again.size() != 1) continue;
-    if (masked(again) && !finite_without(t, i, ctx)) continue;  // its brackets hide nothing of the rest
+    if (masked(again) && !finite_without(t, i, ctx) && refused(Rule::L21)) continue;  // its brackets hide nothing of the rest
     Term u{t.coef * again[0].coef, {}};
     for (size_t k = 0; k < t.f.size(); ++k) {
       if (k != i) u.f.push_back(t.f[k]);
@@ -400,6 +401,7 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
     u.f.insert(u.f.end(), again[0].f.begin(), again[0].f.end());
     std::sort(u.f.begin(), u.f.end(), before);
     if (same_monomial(u, t)) continue;
+    fired(Rule::L21);
     t = std::move(u);
     return combine_factors(t, ctx);
   }
@@ -448,12 +450,12 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
         affine &= u.coef.is_integer() && (u.f.empty() || (u.f.size() == 1 && u.f[0].node == iota() && u.f[0].exp.is_one()));
       if (!affine) continue;
       const auto [rl, rh] = range(rest, ctx);
-      if (rl < 0 || rh >= n.inner[0][0]) continue;
+      if ((rl < 0 || rh >= n.inner[0][0]) && refused(Rule::L29)) continue;
       bool already = true;
       for (const Term& u : e) already &= u.f.empty() || (u.f.size() == 1 && u.f[0].node == iota());
       if (already) continue;
       e = rest;
-      rewritten = true;
+      rewritten = fired(Rule::L29);
     }
   }
   if (!rewritten && !n.name.starts_with("partial")) return same;

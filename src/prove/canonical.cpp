@@ -116,9 +116,11 @@ class Canonicalizer {
       if (vars_[i].bound || vars_[i].dimension != dimension || vars_[i].extent != extent || vars_[i].def != def) continue;
       if ((constant || a_.structure_known) && a_.class_root(vars_[i].cls) != a_.class_root(cls)) {
         if (!a_.structure_known) a_.kept_apart_.emplace_back(vars_[i].cls, cls);
+        refused(Rule::L1);
         continue;
       }
       a_.class_join(vars_[i].cls, cls);
+      fired(Rule::L1);
       return static_cast<int>(i);
     }
     NewVar u;
@@ -325,6 +327,7 @@ class Canonicalizer {
       const int64_t box_lo = spec_.box[2 * k], box_hi = spec_.box[2 * k + 1];
       if (any && lo <= box_lo && hi >= box_hi - 1) {
         u.shift = -lo;
+        fired(Rule::L2);
         u.extent = hi - lo + 1;
       }
       anchored[k] = any;

@@ -402,6 +402,7 @@ Poly Views::at(const Value& x, const std::vector<Row>& rows, const Ext& ctx) {
     }
     std::vector<Row> fewer = rows;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(d));
+    fired(Rule::L55);
     return at(less, fewer, ctx);
   }
   if (std::optional<Poly> p = by_pieces(x, rows, ctx)) return *p;

@@ -155,7 +155,7 @@ static bool align_below_top(const Lin& x, const Lin& y, std::vector<Aligned>& ou
       e.push_back(l.e[j]);
     }
     s.rest = Lin::start(std::move(k), std::move(e), l.c - s.first * T);
-    if (s.rest.top() >= T) return false;
+    if (s.rest.top() >= T && refused(Rule::L46)) return false;
   }
   const int64_t lo = std::max(sides[0].first, sides[1].first);
   const int64_t hi = std::min(sides[0].first + x.e[sides[0].top], sides[1].first + y.e[sides[1].top]);
@@ -184,7 +184,7 @@ static bool align_below_top(const Lin& x, const Lin& y, std::vector<Aligned>& ou
     }
     out.push_back(std::move(a));
   }
-  return true;
+  return fired(Rule::L46);
 }
 
 void align(const Lin& x, const Lin& y, std::vector<Aligned>& out) {

@@ -75,6 +75,7 @@ const Value& Evaluator::value(ir::NodeId goal) {
     if (waits) continue;
     state_[id] = 1;
     values_[id] = compute(id);
+    tried(g[id].op, undecided.count(id) == 0);
     // What no piece covers would be compared with nothing.
     if (volume(values_[id].cells) != ir::num_elements(g[id].shape)) {
       undecided[id] = {"missing-lemma", "pieces that do not make up the whole"};
@@ -398,6 +399,7 @@ Value Evaluator::compute_map(const ir::Node& n) {
     std::vector<Poly> args;
     for (size_t i = 0; i < n.in.size(); ++i) args.push_back(where[i] < 0 ? embed(algebra, scalars[i], r.ext) : r.poly[where[i]]);
     Poly p = algebra.apply(n.fn, args, from, n.dtype, r.ext);
+    tried(n.fn, !algebra.is_function(p, n.fn));
     if (ints || (quotient && algebra.range(args[1], r.ext).first < 0)) p = wrap(p, n.dtype, r.ext);  // the least integer by -1
     if ((n.fn == Fn::Add || n.fn == Fn::Sub) && ir::is_float(n.dtype)) p = algebra.merge_parts(std::move(p), r.ext);
     if (n.fn == Fn::Add && ir::is_float(n.dtype)) p = algebra.shorten(std::move(p), r.ext);
@@ -576,6 +578,7 @@ Value Evaluator::assemble_rows(const ir::Shape& shape, size_t d, const Cell& irr
   for (const auto& g : groups) {
     for (Cell& c : views.reshape(Value{whole, {g[0]}}, rows).cells) parts.push_back(std::move(c));
   }
+  fired(Rule::L45);
   Value out = views.reshape(assemble(rows, std::move(parts)), whole);
   return whole == shape ? out : views.slice(out, ir::Shape(shape.size(), 0), shape, ir::Shape(shape.size(), 1));
 }
@@ -666,6 +669,7 @@ Value Evaluator::compute_reduce(const Value& x, Fn fn, const std::vector<int64_t
       refs.push_back(&layer);
     }
     done.clear();
+    fired(Rule::L49);
     for (Refined& r : views.refine(refs)) {
       Poly p = extreme(r.poly, r.ext);
       done.push_back(Cell{std::move(r.ext), std::move(r.pos), std::move(p)});

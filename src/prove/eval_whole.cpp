@@ -122,7 +122,7 @@ Value Evaluator::whole(const std::string& name, DType dtype, const std::vector<W
       }
     }
   }
-  if (plain && !args.empty()) {
+  if (!args.empty() && (plain ? fired(Rule::L43) : !refused(Rule::L43))) {
     ir::Shape joint(parallel.begin(), parallel.end());
     std::map<int, int64_t> inner_dim;  // inner factor -> joint dimension
     std::vector<Value> spreads;

@@ -47,9 +47,11 @@ std::optional<Poly> Algebra::exchange(const Term& body, const Ext& ext, int boun
     // The flat body: free variables, those of this sum, those of the inner one.
     auto [flat, wide] = open_in(body, at, ext);
     // inf (2 - 1) is inf, 2 inf - inf is undefined.
-    if (!std::all_of(flat.f.begin(), flat.f.end(), [&, &wide = wide](const Factor& f) { return known(f, wide).never_inf(); })) continue;
+    if (!std::all_of(flat.f.begin(), flat.f.end(), [&, &wide = wide](const Factor& f) { return known(f, wide).never_inf(); }) &&
+        refused(Rule::L50))
+      continue;
     // Nor may what is undefined come under brackets of the inner sum that select nothing.
-    if (may_hide(flat, wide, ext.size()) && !finite_without(body, at, ext)) continue;
+    if (may_hide(flat, wide, ext.size()) && !finite_without(body, at, ext) && refused(Rule::L50)) continue;
     // This sum's variables to the end: they are summed first.
     Sub s;
     Ext turned;
@@ -77,6 +79,7 @@ std::optional<Poly> Algebra::exchange(const Term& body, const Ext& ext, int boun
     }
     if (sequential_form(out)) {
       ++applications;
+      fired(Rule::L50);
       return out;
     }
   }

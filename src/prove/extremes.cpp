@@ -36,7 +36,7 @@ Poly Algebra::reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound
     for (const Term& t : a) {
       bool uses = false;
       for (const Factor& f : t.f) uses |= depends(f, width, free);
-      if (!uses && known(t, ctx).finite) {
+      if (!uses && (known(t, ctx).finite ? fired(Rule::L17) : !refused(Rule::L17))) {
         Term u{t.coef, {}};
         for (const Factor& f : t.f) u.f.push_back(narrowed(f, width, free));
         outside.push_back(std::move(u));
@@ -223,6 +223,7 @@ void Algebra::roll_extremes(std::vector<Poly>& parts, const Ext& ctx) {
         parts[low] = scale(reduce_extreme(ir::Fn::Max, {Term{1, {std::move(whole)}}}, ext, 1), coef);
         parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(high));
         ++applications;
+        fired(Rule::L34);
         again = true;
       }
     }
@@ -292,7 +293,8 @@ Poly Algebra::extreme(ir::Fn fn, const std::vector<Poly>& args, const Ext& ctx) 
           if (differ >= 0 || b.box[2 * k] > a.box[2 * k + 1] || a.box[2 * k] > b.box[2 * k]) fits = false;
           differ = k;
         }
-        if (!fits || differ < 0) continue;
+        if ((!fits || differ < 0) && refused(Rule::L18)) continue;
+        fired(Rule::L18);
         Node merged = a;
         merged.box[2 * differ + 1] = std::max(a.box[2 * differ + 1], b.box[2 * differ + 1]);
         const Factor base = x.f[0];

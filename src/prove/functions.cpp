@@ -48,7 +48,8 @@ Poly Algebra::exp(const Poly& a, const Ext& ctx) {
     if (!k.finite) loose += k.no_pos_inf ? 1 : 2;
     if (t.coef.is_zero()) loose += 2;
   }
-  if (loose > 1) return make_fn(Fn::Exp, {a}, ctx, DType::F32, DType::F32);
+  if (loose > 1 && refused(Rule::L23)) return make_fn(Fn::Exp, {a}, ctx, DType::F32, DType::F32);
+  fired(Rule::L23);
   Poly out = constant(1);
   for (const Term& t : a) {
     // exp(B x) = 1 - B + B exp(x) for a bracket B and finite x. Masks that are data stay inside: the result is then visibly positive.
@@ -108,6 +109,7 @@ Poly Algebra::log(const Poly& a, const Ext& ctx) {
     const Known k = known(f, ctx);
     positive &= k.positive() && k.finite;
   }
+  if (!positive) refused(Rule::L24);
   if (!positive && t.coef.positive() && !t.f.empty()) {
     // Factors known to be positive leave; the rest stays inside.
     Term inside{1, {}};
@@ -124,6 +126,7 @@ Poly Algebra::log(const Poly& a, const Ext& ctx) {
     return add(std::move(out), make_fn(Fn::Log, {{inside}}, ctx, DType::F32, DType::F32), ctx);
   }
   if (!positive) return make_fn(Fn::Log, {a}, ctx, DType::F32, DType::F32);
+  fired(Rule::L24);
   Poly out;
   if (!t.coef.is_one()) {
     // log of a rational: log p - log q, so that log 6 - log 3 meets log 2 only by factorisation; kept whole.
@@ -171,7 +174,8 @@ Poly Algebra::int_divide(Fn fn, const Poly& a, const Poly& b, const Ext& ctx) {
     }
     const auto [rl, rh] = range(rest, ctx);
     const bool divides = fn == Fn::FloorDiv || fn == Fn::Div;
-    if (rl >= 0 && rh < d && known(divides ? rest : multiple, ctx).finite) return divides ? multiple : rest;
+    if (rl >= 0 && rh < d && known(divides ? rest : multiple, ctx).finite && fired(Rule::L25)) return divides ? multiple : rest;
+    refused(Rule::L25);
   }
   const auto ca = as_constant(a);
   if (ca && c && ca->is_integer() && c->is_integer() && !c->is_zero()) {
@@ -394,10 +398,11 @@ Poly Algebra::apply(Fn fn, const std::vector<Poly>& args, DType from, DType to, 
       for (const Term& t : a) {
         for (const Factor& f : t.f) logs |= nodes_[f.node].kind == Kind::Fn && nodes_[f.node].fn == Fn::Log;
       }
-      if (logs && known(a, ctx).finite) return pow(add(one, exp(scale(a, -1), ctx), ctx), -1, ctx);
+      if (logs && known(a, ctx).finite && fired(Rule::L26)) return pow(add(one, exp(scale(a, -1), ctx), ctx), -1, ctx);
       // s(-x) = 1 - s(x): leading coefficient positive.
-      if (!a.empty() && !a.back().f.empty() && a.back().coef.negative() && known(a, ctx).finite)
+      if (!a.empty() && !a.back().f.empty() && a.back().coef.negative() && known(a, ctx).finite && fired(Rule::L26))
         return add(one, scale(real(Fn::Logistic, {scale(a, -1)}), -1), ctx);
+      refused(Rule::L26);
       return real(fn, args);
     }
     case Fn::Sin:

@@ -106,7 +106,7 @@ std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, c
           inside = lo >= 0 && hi < fn.dims[d];
         }
       }
-      if (!inside) continue;
+      if (!inside && refused(Rule::L12)) continue;
       Ext slice_ext = ext;
       slice_ext.erase(slice_ext.begin() + static_cast<std::ptrdiff_t>(var));
       Sub s;
@@ -132,6 +132,7 @@ std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, c
         }
       }
       ++applications;
+      fired(Rule::L12);
       return times_value(make_term(common, ctx), reduce_term(wide, longer, bound), ctx);
     }
   }
@@ -203,6 +204,7 @@ std::optional<Poly> Algebra::roll_sums(const Term& common, const Factor& x, cons
     Ext ext = ex;
     ext.push_back(2);
     ++applications;
+    fired(Rule::L13);
     Poly sum = settle(body, ext, bound + 1);
     if (sum.size() != 1) return std::nullopt;
     return times_value(make_term(common, ctx), sum, ctx);
@@ -247,8 +249,9 @@ std::optional<Poly> Algebra::join_bodies(const Term& common, const Factor& x, co
     const bool masks = is_bracket(rx) && is_bracket(ry) && other.coef == turned.coef;
     if (both.f.empty() || (!masks && (!is_sum(rx) || !is_sum(ry)))) continue;
     const std::optional<Poly> joined = masks ? add(Poly{other}, {turned}, ex) : try_join(other, turned, ex);
-    if (!joined || joined->size() != 1) continue;
+    if ((!joined || joined->size() != 1) && refused(masks ? Rule::L56 : Rule::L37)) continue;
     ++applications;
+    fired(masks ? Rule::L56 : Rule::L37);
     return times_value(make_term(common, ctx), reduce(ir::Fn::Add, *joined, ex, bound), ctx);
   } while (std::next_permutation(perm.begin(), perm.end()));
   return std::nullopt;
@@ -270,7 +273,7 @@ std::optional<Poly> Algebra::roll_pair(const Term& common, const std::vector<Fac
         if (x[i].map[d * w + w - 1] == y[i].map[d * w + w - 1]) continue;
         for (const Term& t : node.args[0]) {
           for (const Factor& g : t.f) {
-            if (g.node == iota() && depends_on(g, own, d)) return std::nullopt;
+            if (g.node == iota() && depends_on(g, own, d) && refused(Rule::L13)) return std::nullopt;
           }
         }
       }
@@ -304,6 +307,7 @@ std::optional<Poly> Algebra::roll_pair(const Term& common, const std::vector<Fac
   Ext ext = ctx;
   ext.push_back(2);
   ++applications;
+  fired(Rule::L13);
   // What may be undefined stays under the brackets.
   Term outside{common.coef, {}};
   const bool brackets = std::any_of(x.begin(), x.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; });
@@ -418,7 +422,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
   std::vector<Factor> rx, ry;
   split_common(x, y, common, rx, ry);
   // A common factor leaves a sum only where it is no infinity: inf (2 - 1) is inf, 2 inf - inf is undefined (L-8).
-  if (!common.f.empty() && !known(common, ctx).never_inf()) return std::nullopt;
+  if (!common.f.empty() && !known(common, ctx).never_inf() && refused(Rule::L10)) return std::nullopt;
   // (3 - i) m + 12 m = (15 - i) m: index forms before one product are one index form.
   auto is_index = [&](const std::vector<Factor>& r) { return r.size() == 1 && r[0].exp.is_one() && r[0].node == iota(); };
   if (!common.f.empty() && (is_index(rx) || is_index(ry)) && (rx.empty() || is_index(rx)) && (ry.empty() || is_index(ry))) {
@@ -440,7 +444,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
     const Poly a = is_name(rx) ? expand_named(rx[0], ctx) : make_term(Term{1, rx}, ctx);
     const Poly b = is_name(ry) ? expand_named(ry[0], ctx) : make_term(Term{1, ry}, ctx);
     Poly both = add(scale(a, x.coef), scale(b, y.coef), ctx);
-    if (both.size() <= std::max(a.size(), b.size())) {
+    if (both.size() <= std::max(a.size(), b.size()) ? fired(Rule::L30) : !refused(Rule::L30)) {
       ++applications;
       return times_value(make_term(std::move(common), ctx), both, ctx);
     }
@@ -478,12 +482,13 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
           fits = false;
         }
       }
-      if (!fits || differ < 0) return std::nullopt;
+      if ((!fits || differ < 0) && refused(Rule::L10)) return std::nullopt;
       const Factor& low = swapped ? ry[0] : rx[0];
       const int64_t more = swapped ? a.box[2 * differ + 1] - a.box[2 * differ] : b.box[2 * differ + 1] - b.box[2 * differ];
       auto [body, ext] = open_red(low, ctx);
       ext[ctx.size() + differ] += more;
       ++applications;
+      fired(Rule::L10);
       Poly sum = settle(body, ext, static_cast<int>(ext.size() - ctx.size()));
       return times_value(make_term(common, ctx), sum, ctx);
     }
@@ -584,7 +589,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
           if (!decide(e, lo, hi, eo, value) || !value) all = false;
           closed.f.push_back(std::move(g));
         }
-        if (!all) continue;
+        if (!all && refused(Rule::L11)) continue;
         // Intern `without` with its brackets as they are (no simplification, which would drop them again).
         std::sort(closed.f.begin(), closed.f.end(), before);
         Node n;
@@ -602,7 +607,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
         std::sort(whole.f.begin(), whole.f.end(), before);
         std::sort(other.f.begin(), other.f.end(), before);
         if (whole.f == (turn ? x.f : y.f)) return std::nullopt;
-        if (auto joined = try_join(whole, other, ctx)) return joined;
+        if (auto joined = try_join(whole, other, ctx); joined && fired(Rule::L11)) return joined;
       }
     }
     if (only_a.size() <= 1 && only_b.size() <= 1) {

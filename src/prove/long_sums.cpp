@@ -63,6 +63,7 @@ Poly Algebra::shorten(Poly p, const Ext& ctx) {
       const Term t = as_term(inside, ctx, false, true);
       if (std::none_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return f.node == s->name; })) continue;
       ++applications;
+      fired(Rule::L44);
       p = add(std::move(rest), {t}, ctx);
       found = true;
       break;
@@ -70,6 +71,7 @@ Poly Algebra::shorten(Poly p, const Ext& ctx) {
   }
   if (structure_known || p.size() <= kLong) return add(std::move(p), guards, ctx);
   const Term t = as_term(p, ctx, false, true);
+  fired(Rule::L44);
   for (const Factor& f : t.f) {
     const Node& n = nodes_[f.node];
     if (!n.kept) continue;
@@ -114,7 +116,7 @@ std::optional<Poly> Algebra::group_names(const Poly& p, const Ext& ctx) {
       std::set_intersection(p[i].f.begin(), p[i].f.end(), p[j].f.begin(), p[j].f.end(), std::back_inserter(common.f), before);
       std::set_difference(p[i].f.begin(), p[i].f.end(), common.f.begin(), common.f.end(), std::back_inserter(x.f), before);
       std::set_difference(p[j].f.begin(), p[j].f.end(), common.f.begin(), common.f.end(), std::back_inserter(y.f), before);
-      if (common.f.empty() || pairs_.count(pair_key(x, y)) == 0 || !known(common, ctx).never_inf()) continue;
+      if (common.f.empty() || pairs_.count(pair_key(x, y)) == 0 || (!known(common, ctx).never_inf() && refused(Rule::L51))) continue;
       Poly both{std::move(x), std::move(y)};
       if (prove::compare(both[1], both[0]) < 0) std::swap(both[0], both[1]);
       const Term name = as_term(both, ctx);
@@ -125,6 +127,7 @@ std::optional<Poly> Algebra::group_names(const Poly& p, const Ext& ctx) {
       whole.f.insert(whole.f.end(), common.f.begin(), common.f.end());
       if (!combine_factors(whole, ctx)) continue;
       ++applications;
+      fired(Rule::L51);
       Poly out{std::move(whole)};
       for (size_t k = 0; k < p.size(); ++k) {
         if (k != i && k != j) out.push_back(p[k]);

@@ -21,7 +21,7 @@ std::optional<Poly> Algebra::join_weights(const Term& common, const std::vector<
     const Node& n = nodes_[f.node];
     if (n.kind != Kind::Sum && !(n.kind == Kind::Red && n.fn == ir::Fn::Add)) return false;
     const Known k = known(f, ctx);
-    return k.positive() && k.finite;
+    return (k.positive() && k.finite) || !refused(Rule::L57);
   };
   if (!is_total(weight[below]) || !is_total(weight[1 - below])) return std::nullopt;
   const Poly total = value(weight[below]), part = value(weight[1 - below]);
@@ -30,6 +30,7 @@ std::optional<Poly> Algebra::join_weights(const Term& common, const std::vector<
     if (!(d.exp == Rat(-1)) || !is_total(d)) continue;
     if (!equal(add(value(d), part, ctx), total, ctx)) continue;
     ++applications;
+    fired(Rule::L57);
     Term t = common;
     t.f.erase(t.f.begin() + static_cast<std::ptrdiff_t>(i));
     t.f.push_back(weight[below]);
@@ -67,6 +68,7 @@ Poly Algebra::merge_parts(Poly p, const Ext& ctx) {
     for (const Term& u : expand_named(t.f[name], ctx)) opened = add(std::move(opened), mul({rest}, {u}, ctx), ctx);
     if (opened.size() < p.size()) {
       ++applications;
+      fired(Rule::L57);
       return opened;
     }
   }

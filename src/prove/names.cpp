@@ -93,6 +93,7 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators, bo
     if (!lead || plain(t) > plain(*lead) || (plain(t) == plain(*lead) && !t.f.empty() && magnitude(*lead) < magnitude(t))) lead = &t;
   }
   const Rat c = lead ? lead->coef : Rat(1);
+  fired(Rule::L3);
   Node n;
   n.kind = Kind::Sum;
   n.kept = kept;
@@ -159,9 +160,11 @@ Poly Algebra::pow(const Poly& a, const Rat& e, const Ext& ctx) {
     // A bracket stands for a condition everywhere else: its reciprocal, undefined where it does not hold, is no bracket.
     const bool condition = e.negative() && nodes_[f.node].kind == Kind::Bracket;
     if (condition || (inverted && !(k.nonzero && k.never_inf())) || (!f.exp.is_integer() && both.is_integer() && !k.nonneg)) {
+      refused(Rule::L7);
       return make_fn(ir::Fn::Pow, {Poly{t}, constant(e)}, ctx, ir::DType::F32, ir::DType::F32);
     }
   }
+  fired(Rule::L7);
   if (e.is_integer()) {
     for (int64_t k = 0; k < std::abs(e.num()); ++k) out.coef = out.coef * (e.negative() ? t.coef.inverse() : t.coef);
     for (Factor f : t.f) {
@@ -198,7 +201,7 @@ Poly Algebra::pow(const Poly& a, const Rat& e, const Ext& ctx) {
   };
   for (const Factor& f : t.f) {
     const bool even = f.exp.is_integer() && f.exp.num() % 2 == 0;
-    if (stays(f)) {
+    if (stays(f) && refused(Rule::L7)) {
       rest.f.push_back(f);
     } else if (known(f, ctx).nonneg) {
       out.f.push_back(Factor{f.node, f.exp * e, f.map});

@@ -73,7 +73,9 @@ std::optional<Poly> Algebra::open_level(const Poly& p, uint32_t level, const Ext
     Term t;
     Ext ext;  // ctx, then what the product is summed over
   };
-  const auto may_open = [&](const Flat& flat, size_t at) { return opens(without(flat.t, at), flat.t.f[at], flat.ext); };
+  const auto may_open = [&](const Flat& flat, size_t at) {
+    return opens(without(flat.t, at), flat.t.f[at], flat.ext) || !refused(Rule::L65);
+  };
   // A sum in a product becomes bound variables of the product.
   const auto merge = [&](const Flat& flat, size_t at) {
     auto [t, ext] = open_in(flat.t, at, flat.ext);
@@ -368,6 +370,7 @@ bool Algebra::equal_opening(const Poly& a, const Poly& b, const Ext& ctx, bool w
     const auto l = open_level(left, level, ctx), r = open_level(right, level, ctx);
     if (!l || !r) return false;
     ++applications;
+    fired(Rule::L65);
     x = add(same, *l, ctx);
     y = add(std::move(same), *r, ctx);
     if (equal(x, y, ctx, where_defined)) return true;

@@ -37,7 +37,7 @@ std::optional<Poly> Algebra::padded(const Poly& p, const Ext& ctx, size_t v, int
   for (const Term& t : p) {
     if (t.coef.is_zero()) return std::nullopt;  // a guard
     // A bracket that is read at the nearest place is none any more and hides nothing.
-    if (masked({t}) && !known(t, ctx).finite) return std::nullopt;
+    if (masked({t}) && !known(t, ctx).finite && refused(Rule::L40)) return std::nullopt;
     Term u{t.coef, {}};
     for (const Factor& f : t.f) {
       Factor g = f;
@@ -75,6 +75,7 @@ std::optional<Poly> Algebra::padded(const Poly& p, const Ext& ctx, size_t v, int
     out = add(std::move(out), mul(inside, make_term(std::move(u), ctx), ctx), ctx);
   }
   ++applications;
+  fired(Rule::L40);
   return out;
 }
 

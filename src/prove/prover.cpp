@@ -32,7 +32,7 @@ struct Prover::Impl {
     };
     // Once more where what it showed last changes the forms of what it did first (L-47).
     for (int round = 0; round < 3; ++round) {
-      if (round > 0) eval.forget();
+      if (round > 0 && fired(Rule::L47)) eval.forget();
       for (const link::Loop& loop : problem.loops) {
         for (const link::Loop::Carried& c : loop.carried) see(c.initial), see(c.next);
       }

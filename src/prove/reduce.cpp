@@ -43,9 +43,10 @@ std::optional<Poly> Algebra::count_below(const Poly& e, int64_t lo, int64_t hi, 
     }
   }
   const Known known_f = known(f, ctx);
-  if ((q != 1 && q != -1) || !known_f.integer || !known_f.finite) return std::nullopt;
+  if (q != 1 && q != -1) return std::nullopt;
+  if ((!known_f.integer || !known_f.finite) && refused(Rule::L48)) return std::nullopt;
   const auto [least, most] = range(f, ctx);
-  if (least <= kNegInf || most >= kPosInf) return std::nullopt;
+  if ((least <= kNegInf || most >= kPosInf) && refused(Rule::L48)) return std::nullopt;
   // #{k: q k + f < b} is b - f, or n - 1 - (f - b); both ends must lie in the range of k wherever f is.
   auto below = [&, least = least, most = most](int64_t b) -> std::optional<Poly> {
     if (b == kNegInf) return Poly{};
@@ -55,7 +56,8 @@ std::optional<Poly> Algebra::count_below(const Poly& e, int64_t lo, int64_t hi, 
     return add(constant(Rat(c)), scale(f, -1), ctx);
   };
   const auto from = below(lo), to = below(hi);
-  if (!from || !to) return std::nullopt;
+  if ((!from || !to) && refused(Rule::L48)) return std::nullopt;
+  fired(Rule::L48);
   return add(*to, scale(*from, -1), ctx);
 }
 
@@ -149,6 +151,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
           if (lo > kNegInf) to = std::min(to, floor_div(lo - d, q) + 1);
           if (hi < kPosInf) from = std::max(from, ceil_div(hi - 1 - d, q));
         }
+        fired(Rule::L14);
         if (from >= to) return {};
         Term rest{t.coef, t.f};
         rest.f.erase(rest.f.begin() + static_cast<std::ptrdiff_t>(i));
@@ -174,7 +177,8 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
             if (&o == &part) continue;
             for (const Factor& g : o.f) elsewhere |= depends_on(g, width, k);
           }
-          if (elsewhere) continue;
+          if (elsewhere && refused(Rule::L15)) continue;
+          fired(Rule::L15);
           // Bring k to the end of the context.
           std::vector<size_t> order;
           for (size_t v = 0; v < ctx.size(); ++v) {
@@ -227,11 +231,13 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
     }
   }
   apart |= std::none_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return depends(f, width, free); });  // then there is only a count
+  if (!apart) refused(Rule::L8), refused(Rule::L9);
   for (const Factor& f : t.f) {
     if (!apart || depends(f, width, free)) {
       inside.push_back(f);
     } else {
       outside.f.push_back(narrowed(f, width, free));
+      fired(Rule::L8);
     }
   }
   // The sum of a name that stands alone is the sum of what it names.
@@ -249,7 +255,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
         continue;
       bool bounded = true;  // inf (2 - 1) is inf, 2 inf - inf is undefined
       for (size_t j = 0; j < inside.size(); ++j) bounded &= j == i || known(Term{1, {inside[j]}}, ctx).never_inf();
-      if (!bounded) continue;
+      if (!bounded && refused(Rule::L36)) continue;
       std::vector<size_t> order;
       int mine = 0;
       for (int turn = 0; turn < 2; ++turn) {  // the others first, then what only this factor uses
@@ -283,6 +289,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
       zero.width -= mine;
       const Poly product = times_value(subst({rest}, zero, rest_ctx), sum, rest_ctx);
       ++applications;
+      fired(Rule::L36);
       Poly out;
       for (const Term& u : product) out = add(std::move(out), reduce_term(u, rest_ctx, bound - mine), outer);
       return times_value(make_term(std::move(outside), outer), out, outer);
@@ -320,6 +327,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
       if (group[k] == g) vars.push_back(k);
     }
     if (vars.empty()) continue;
+    if (static_cast<int>(vars.size()) < bound) fired(Rule::L9);
     // The group's factors over outer + its own bound variables.
     Term body{1, {}};
     Ext ext = outer;
@@ -347,8 +355,11 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
         at = i;
       }
       if (!alone || at == body.f.size() || !body.f[at].exp.is_one() || nodes_[body.f[at].node].kind != Kind::Red ||
-          nodes_[body.f[at].node].fn != ir::Fn::Add)
+          nodes_[body.f[at].node].fn != ir::Fn::Add) {
+        if (!alone && std::any_of(body.f.begin(), body.f.end(), [&](const Factor& f) { return is_sum(f); })) refused(Rule::L16);
         break;
+      }
+      fired(Rule::L16);
       auto [opened, wider] = open_in(body, at, ext);
       count += static_cast<int>(wider.size() - ext.size());
       ext = std::move(wider);
@@ -391,9 +402,11 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
             bool fixed = true;
             for (size_t v = 0; v + 1 < r.size(); ++v) fixed &= r[v] == 0;
             ++applications;
+            fired(Rule::L33);
             result = mul(result, fixed ? constant(Rat(r.back()) * body.coef) : scale(index(r, outer), body.coef), outer);
             continue;
           }
+          refused(Rule::L33);
         }
       } else if (const auto number = count_below(e, lo, hi, outer, n)) {
         ++applications;
@@ -483,6 +496,7 @@ Factor Algebra::widen(Factor red, const Ext& ctx) {
       // Everything else must be finite there: 0 times it is 0.
       if (zero) {
         for (const Factor& f : body.f) zero &= known(Term{1, {f}}, ext).finite;
+        if (!zero) refused(Rule::L27);
       }
       if (!zero) continue;
       (up ? wide.box[2 * k + 1] : wide.box[2 * k]) = up ? n.bound[k] : 0;
@@ -490,6 +504,7 @@ Factor Algebra::widen(Factor red, const Ext& ctx) {
     }
   }
   if (!changed) return red;
+  fired(Rule::L27);
   const Ext own = wide.dims;
   wide.known = {};
   Factor f = intern(std::move(wide), own);

@@ -36,7 +36,8 @@ std::optional<Poly> Algebra::open_select(const Term& t, const Ext& ctx) {
     bool finite = true;
     for (size_t k = 0; k < t.f.size(); ++k)
       finite &= k == i || nodes_[t.f[k].node].kind == Kind::Bracket || known(Term{1, {t.f[k]}}, ctx).finite;
-    if (!finite) continue;
+    if (!finite && refused(Rule::L38)) continue;
+    fired(Rule::L38);
     Term rest{t.coef, t.f};
     rest.f.erase(rest.f.begin() + static_cast<std::ptrdiff_t>(i));
     rest.f.insert(rest.f.end(), holds[0].f.begin(), holds[0].f.end());
@@ -100,7 +101,7 @@ Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx
   }
   if (const Poly window = as_window(c, ctx); c.size() == 1 && !same_monomial(window[0], c[0])) return select(window, a, b, ctx);
   if (equal(a, b, ctx)) return a;
-  if (known(a, ctx).finite && known(b, ctx).finite) {
+  if (known(a, ctx).finite && known(b, ctx).finite && fired(Rule::L22)) {
     // c a + (1 - c) b (L-22)
     Poly not_c = add(constant(1), scale(c, -1), ctx);
     return add(mul(c, a, ctx), mul(not_c, b, ctx), ctx);
@@ -112,8 +113,9 @@ Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx
            });
   };
   if (const Poly other = add(constant(1), scale(c, -1), ctx); known(a, ctx).never_inf() && known(b, ctx).never_inf()) {
-    if ((selects(c) || a.empty()) && (selects(other) || b.empty())) return add(mul(c, a, ctx), mul(other, b, ctx), ctx);
+    if ((selects(c) || a.empty()) && (selects(other) || b.empty()) && fired(Rule::L22)) return add(mul(c, a, ctx), mul(other, b, ctx), ctx);
   }
+  refused(Rule::L22);
   // One branch infinite or undefined: kept. Smaller condition first, so that select(c, a, b) and select(not c, b, a) are one.
   Poly not_c = add(constant(1), scale(c, -1), ctx);
   bool swap = false;
@@ -136,10 +138,12 @@ Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx
   auto bracketed = [&](const Term& t) {
     return std::any_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; });
   };
-  if (a.empty() != b.empty() && std::none_of(c.begin(), c.end(), bracketed)) {  // masks of positions and labels have rules of their own
+  if (a.empty() != b.empty() &&
+      (std::none_of(c.begin(), c.end(), bracketed) || !refused(Rule::L53))) {  // masks of positions and labels have rules of their own
     for (const Term& t : a.empty() ? b : a) {
       if (t.coef.is_zero()) continue;
       k = t.coef;
+      if (!k.is_one()) fired(Rule::L53);
       break;
     }
   }

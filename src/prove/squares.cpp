@@ -34,7 +34,8 @@ bool Algebra::centre_squares(Poly& p, const Ext& ctx) {
       if (!square || !n.args[0][0].coef.is_one()) continue;
       Sums s{i, f, p[i].f};
       s.rest.erase(s.rest.begin() + static_cast<std::ptrdiff_t>(k));
-      if (!known(Term{1, s.rest}, ctx).never_inf()) continue;  // inf - inf is undefined, inf times the deviations is not
+      if (!known(Term{1, s.rest}, ctx).never_inf() && refused(Rule::L41))
+        continue;  // inf - inf is undefined, inf times the deviations is not
       sums.push_back(std::move(s));
     }
   }
@@ -60,7 +61,7 @@ bool Algebra::centre_squares(Poly& p, const Ext& ctx) {
       total = add(std::move(total), reduce(ir::Fn::Add, make_term(body, ext), ext, static_cast<int>(ext.size() - ctx.size())), ctx);
       roots.emplace_back(std::move(body), std::move(ext));
     }
-    if (total.empty() || count == 0 || !known(total, ctx).finite) continue;
+    if (total.empty() || count == 0 || (!known(total, ctx).finite && refused(Rule::L41))) continue;
     const Poly square = mul(total, total, ctx);
     if (square.size() != 1) continue;
     Term wanted{square[0].coef * c * Rat(-1, count), square[0].f};
@@ -89,6 +90,7 @@ bool Algebra::centre_squares(Poly& p, const Ext& ctx) {
       if (!taken) rest.push_back(p[i]);
     }
     ++applications;
+    fired(Rule::L41);
     p = add(std::move(rest), centred, ctx);
     return true;
   }
@@ -110,7 +112,7 @@ std::optional<Poly> Algebra::join_named(const Term& common, const Rat& c, const 
     const size_t m = ctx.size(), w = ext.size() + 1;
     bool finite = known(Term{1, long_body.f}, ext).finite && known(Term{1, rest}, ctx).finite;
     for (const Factor& f : long_body.f) finite &= known(Term{1, {f}}, ext).finite;
-    if (!finite) continue;
+    if (!finite && refused(Rule::L42)) continue;
     std::sort(long_body.f.begin(), long_body.f.end(), before);
     std::vector<int> perm(bound);
     for (int k = 0; k < bound; ++k) perm[k] = k;
@@ -152,8 +154,9 @@ std::optional<Poly> Algebra::join_named(const Term& common, const Rat& c, const 
         sequential = true;
         fresh |= nodes_[f.node].kernel >= sequential_kernels;
       }
-      if (!sequential || fresh) continue;
+      if ((!sequential || fresh) && refused(Rule::L42)) continue;
       ++applications;
+      fired(Rule::L42);
       return mul(make_term(common, ctx), sum, ctx);
     } while (std::next_permutation(perm.begin(), perm.end()));
   }

@@ -97,7 +97,7 @@ bool Algebra::join_brackets(Poly& p, const Ext& ctx) {
       std::erase_if(steps, [](const Step& s) { return s.value.is_zero(); });
       // x - [e = k] x is undefined where x is infinite or undefined, also where the bracket holds.
       const Known value = mixed ? known(rest, ctx) : Known{};
-      if (mixed && !value.never_inf()) continue;
+      if (mixed && !value.never_inf() && refused(Rule::L19)) continue;
       if (value.finite) gone.clear();
       if (steps.size() == pieces.size()) {
         // Nothing gained, unless pieces overlapped or one is the whole line (then the steps are the canonical form).
@@ -114,7 +114,10 @@ bool Algebra::join_brackets(Poly& p, const Ext& ctx) {
         const Poly b2 = bracket(e, step.lo, step.hi, ctx);
         return b2.empty() || (b2.size() == 1 && b2[0].coef.is_one() && (selects(b2[0]) || known(rest, ctx).finite));
       };
-      if (!std::all_of(steps.begin(), steps.end(), is_product) || !std::all_of(gone.begin(), gone.end(), is_product)) continue;
+      if (!std::all_of(steps.begin(), steps.end(), is_product) || !std::all_of(gone.begin(), gone.end(), is_product)) {
+        refused(Rule::L19);
+        continue;
+      }
       Poly kept;
       for (size_t j = 0; j < p.size(); ++j) {
         bool used = false;
@@ -138,6 +141,7 @@ bool Algebra::join_brackets(Poly& p, const Ext& ctx) {
       }
       std::sort(fresh.begin(), fresh.end(), [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
       ++applications;
+      fired(Rule::L19);
       if (kept.empty()) {
         p = std::move(fresh);
         return true;
