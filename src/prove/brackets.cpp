@@ -593,9 +593,10 @@ std::pair<int64_t, int64_t> Algebra::range_by_cases(const Poly& p, const Ext& ct
 Poly Algebra::take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx, Outside outside) {
   const auto [lo, hi] = range_by_cases(e, ctx);
   if (lo >= 0 && hi < ctx_u.back()) return reindex(data, ctx_u, e, ctx);
-  // Not known to be in range: the reading keeps its own extent (it is undefined outside), and is not merged with wider ones.
+  // Not known to be in range: the reading keeps its own extent (it is undefined outside, also where all data are 0), and is not merged with
+  // wider ones.
   Poly out;
-  for (const Term& t : data) {
+  for (const Term& t : data.empty() ? Poly{Term{0, {}}} : data) {
     Term fixed{t.coef, {}};
     Poly product = constant(1);
     const size_t w = ctx_u.size() + 1, u = ctx_u.size() - 1;
@@ -630,6 +631,8 @@ Poly Algebra::take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext&
       read = intern(std::move(wrapping), ctx);
     }
     if (outside == Outside::Stops || outside == Outside::WrapsOrStops) met(read, ctx);
+    // A bracket of the data hides nothing of where the index is out of range.
+    if (masked({fixed})) out = add(std::move(out), make_term(Term{0, {read}}, ctx), ctx);
     Poly one = mul(make_term(std::move(fixed), ctx), {Term{1, {std::move(read)}}}, ctx);
     out = add(std::move(out), one, ctx);
   }

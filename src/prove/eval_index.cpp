@@ -413,7 +413,7 @@ Value Evaluator::compute_scan(const ir::Node& n) {
       for (int64_t& v : row) v = -v;
     }
     Poly b = algebra.bracket(algebra.index(row, r.ext), n.a[2] ? 1 : 0, kPosInf, r.ext);
-    Poly p = algebra.mul(b, r.poly[1], r.ext);
+    Poly p = algebra.where(b, r.poly[1], r.ext);  // what does not count yet is not looked at
     product.cells.push_back(Cell{std::move(r.ext), std::move(r.pos), std::move(p)});
   }
   Value out = compute_reduce(product, Fn::Add, {static_cast<int64_t>(rank)}, n.shape);

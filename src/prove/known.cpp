@@ -173,7 +173,7 @@ Known Algebra::known(const Term& t, const Ext& ctx, int depth) const {
     } else {
       k.nonneg &= n.nonneg || even || fractional;
     }
-    k.nonzero &= n.nonzero && n.finite;
+    k.nonzero &= n.nonzero && n.finite && (!fractional || n.nonneg);     // a root of what is negative is undefined
     k.no_zero &= n.never_zero() && (f.exp.positive() || n.never_inf());  // 1/inf = 0
     k.integer &= n.integer && f.exp.is_integer() && f.exp.positive();
     k.boolean &= n.boolean && f.exp.positive();
