@@ -51,6 +51,7 @@ format:
 lint: setup
 	@$(PY) tools/check_includes.py
 	@$(PY) tools/check_files.py
+	@$(PY) tools/rule_table.py --names
 	@if command -v clang-format >/dev/null; then git ls-files '*.h' '*.cpp' | xargs clang-format --dry-run -Werror; else echo 'no clang-format: the C++ format is not checked'; fi
 	@$(PY) -m ruff check $(PYTHON_FILES)
 	@$(PY) -m ruff format --check -q $(PYTHON_FILES)

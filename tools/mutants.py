@@ -40,7 +40,14 @@ def bases(paths: list[pathlib.Path], everything: bool) -> list[pathlib.Path]:
 def run(binary: pathlib.Path, case: pathlib.Path, options: argparse.Namespace) -> dict[str, Any] | str:
     """The answer, or why there is none."""
     command = [str(binary), "mutate", str(case), "--n", str(options.n), "--seed", str(options.seed), "--json"]
-    command += ["--edits", str(options.edits), "--time-limit", str(options.seconds), "--mutant-limit", str(options.mutant_limit)]
+    command += [
+        "--edits",
+        str(options.edits),
+        "--time-limit",
+        str(options.seconds),
+        "--mutant-limit",
+        str(options.mutant_limit),
+    ]
     if options.keep:
         command += ["--keep", str(options.keep / case.name)]
     if options.dump:

@@ -213,7 +213,7 @@ Poly Algebra::product_given(const Term& t, const Facts& facts, const Ext& ctx, b
       if (k == i) continue;
       if (std::optional<Truth> b = truth_of(t.f[k], ctx); b && !same_place(b->b, f)) own.truths.push_back(*b);
     }
-    if (!own.truths.empty() && known(p, ctx).finite) {
+    if (!own.truths.empty() && (known(p, ctx).finite || !refused(Rule::L69))) {
       bool more = false;
       Poly q;
       for (const Term& u : p) {
@@ -221,7 +221,7 @@ Poly Algebra::product_given(const Term& t, const Facts& facts, const Ext& ctx, b
         for (const Factor& g : u.f) parts.push_back(given(g, own, ctx, more, depth + 1));
         q = add(std::move(q), product_of(constant(u.coef), u.f, parts, ctx), ctx);
       }
-      if (more && known(q, ctx).finite) p = std::move(q), mine = true;
+      if (more && (known(q, ctx).finite || !refused(Rule::L69))) p = std::move(q), mine = true;
     }
     any = any || mine;
     factors.push_back(std::move(p));
@@ -240,7 +240,7 @@ Poly Algebra::by_cases(const Poly& p, const Ext& ctx) {
       if (!f.exp.positive() && known(Factor{f.node, 1, f.map}, ctx).finite) facts.divisors.push_back(f);
     }
     Poly q = t.coef.is_zero() ? Poly{t} : product_given(t, facts, ctx, changed, 0);
-    applications += changed ? 1 : 0;
+    applications += changed && fired(Rule::L69) ? 1 : 0;
     out = add(std::move(out), changed ? q : Poly{t}, ctx);
   }
   return out;
@@ -252,7 +252,7 @@ Poly Algebra::made_here(const Factor& f, const Ext& ctx, bool& changed, int dept
   const Node& n = nodes_[f.node];
   const Poly same{Term{1, {f}}};
   const bool over = n.kind == Kind::Red && n.args[0].size() == 1 && (n.fn == ir::Fn::Add || n.fn == ir::Fn::Max || n.fn == ir::Fn::Min);
-  if (!over && !takes_again(n) && !applies_again(n)) return same;
+  if (!over && !takes_again(n) && !applies_again(n) && (n.kind != Kind::Fn || refused(Rule::L70))) return same;
   std::vector<int64_t> key(f.map);
   key.insert(key.end(), ctx.begin(), ctx.end());
   key.push_back(f.node);
@@ -313,7 +313,8 @@ Poly Algebra::made_here(const Poly& p, const Ext& ctx) {
     bool changed = false;
     std::vector<Poly> factors;
     for (const Factor& f : t.f) factors.push_back(made_here(f, ctx, changed, 0));
-    out = add(std::move(out), t.coef.is_zero() || !changed ? Poly{t} : product_of(constant(t.coef), t.f, factors, ctx), ctx);
+    out = add(std::move(out), t.coef.is_zero() || !changed || !fired(Rule::L70) ? Poly{t} : product_of(constant(t.coef), t.f, factors, ctx),
+              ctx);
   }
   return out;
 }

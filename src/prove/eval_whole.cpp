@@ -47,7 +47,10 @@ Cell Evaluator::whole_cell(Node spec, const Ext& ctx, int P, const std::vector<i
     spec.known.hi = 1;
     for (int64_t e : spec.inner[0]) spec.known.hi = mul_checked(spec.known.hi, e);
     spec.known.hi -= 1;
-    spec.known.nonneg = spec.known.finite = spec.known.no_pos_inf = true;
+    Ext wide = ctx;
+    wide.insert(wide.end(), spec.inner[0].begin(), spec.inner[0].end());
+    spec.known.nonneg = true;
+    spec.known.finite = spec.known.no_pos_inf = algebra.known(spec.args[0], wide).no_pos_inf;  // undefined where one of the elements is
   }
   if (name.starts_with("sort") && !spec.args.empty()) {
     // A permutation of its operand: bounds and finiteness carry over.

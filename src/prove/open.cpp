@@ -190,7 +190,7 @@ std::optional<Poly> Algebra::cut_sums(const Poly& p, const Ext& ctx) {
   for (const Term& t : p) {
     std::vector<Flat> work;
     for (size_t i = 0; i < t.f.size() && work.empty() && !t.coef.is_zero(); ++i) {
-      if (!is_sum(t.f[i]) || nodes_[t.f[i].node].kind != Kind::Red || !opens(without(t, i), t.f[i], ctx)) continue;
+      if (!is_sum(t.f[i]) || nodes_[t.f[i].node].kind != Kind::Red || (!opens(without(t, i), t.f[i], ctx) && refused(Rule::L68))) continue;
       auto [body, ext] = open_in(t, i, ctx);
       std::sort(body.f.begin(), body.f.end(), before);
       Flat flat{std::move(body), std::move(ext)};
@@ -210,6 +210,7 @@ std::optional<Poly> Algebra::cut_sums(const Poly& p, const Ext& ctx) {
         if (out.size() > kTerms) return std::nullopt;
         continue;
       }
+      fired(Rule::L68);
       for (const int64_t from : {int64_t{0}, cut}) {
         Ext part = flat.ext;
         part[var] = from == 0 ? cut : flat.ext[var] - cut;
@@ -239,13 +240,15 @@ std::optional<Poly> Algebra::write_out(const Poly& p, const Ext& ctx) {
     const Term t = std::move(work.back());
     work.pop_back();
     size_t at = 0;
-    while (at < t.f.size() && (t.coef.is_zero() || !is_short(t.f[at]) || !opens(without(t, at), t.f[at], ctx))) ++at;
+    while (at < t.f.size() && (t.coef.is_zero() || !is_short(t.f[at]) || (!opens(without(t, at), t.f[at], ctx) && refused(Rule::L67))))
+      ++at;
     if (at == t.f.size()) {
       out = add(std::move(out), make_term(t, ctx), ctx);
       if (out.size() > kTerms) return std::nullopt;
       continue;
     }
     if (++openings_ > kOpenings || applications > work_limit_ || std::clock() > clock_limit_) return std::nullopt;
+    fired(Rule::L67);
     auto [body, ext] = open_in(t, at, ctx);
     std::sort(body.f.begin(), body.f.end(), before);
     Sub place = Sub::identity(static_cast<int>(ctx.size()));

@@ -94,7 +94,8 @@ inline std::vector<bool> differ(const link::Problem& p, const std::vector<std::p
     cone[id] = cone[id] || id == sequential;
     if (!cone[id]) continue;
     for (ir::NodeId x : p.graph[static_cast<ir::NodeId>(id)].in) cone[x] = true;
-    if (id == sequential || p.graph[static_cast<ir::NodeId>(id)].op == ir::Op::Take) stops.push_back(static_cast<ir::NodeId>(id));
+    const ir::Op op = p.graph[static_cast<ir::NodeId>(id)].op;
+    if (id == sequential || op == ir::Op::Take || op == ir::Op::Scatter) stops.push_back(static_cast<ir::NodeId>(id));
   }
   targets.insert(targets.end(), stops.begin(), stops.end());
   for (int round = 0; round < rounds; ++round) {

@@ -87,7 +87,7 @@ class Garden {
     const auto rank = static_cast<int64_t>(s.size());
     const int64_t d = rank == 0 ? 0 : at_most(rank - 1);
     NodeId y = x;
-    switch (at_most(19)) {
+    switch (at_most(27)) {
       case 0:
       case 1:
       case 2: {
@@ -170,6 +170,63 @@ class Garden {
           if (s[d] + low[static_cast<size_t>(d)] >= 0) y = b_.pad(x, t_.real(0), low, none, none);
         }
         break;
+      case 19: {
+        if (rank == 0 || b_.shape(ints_[0])[0] == 0) break;
+        // An update at a place that an integer tells; starts are clamped.
+        std::vector<NodeId> starts(s.size(), t_.integer(at_most(1)));
+        starts[static_cast<size_t>(d)] = b_.reshape(b_.slice_dim(ints_[0], 0, 0, 1), {});
+        Shape part = s;
+        if (part[static_cast<size_t>(d)] > 1) part[static_cast<size_t>(d)] -= at_most(1);
+        const NodeId window = b_.dynamic_slice(x, starts, part);
+        y = at_most(1) == 0 ? window : b_.dynamic_update(x, b_.unary(Fn::Neg, window), starts);
+        break;
+      }
+      case 20: {
+        if (rank == 0) break;
+        // Rows added to, or put into, rows that labels tell.
+        const NodeId i = ints_[0];
+        Shape updates = s;
+        updates[static_cast<size_t>(d)] = b_.shape(i)[0];
+        std::vector<int64_t> dims;
+        for (int64_t k = 0; k < rank; ++k) dims.push_back(k == d ? -1 : k);
+        const NodeId rows = at_most(1)               ? b_.broadcast(t_.real(1), updates, {})
+                            : b_.shape(x) == updates ? x
+                                                     : b_.broadcast(t_.real(2), updates, {});
+        const bool put = at_most(2) == 0;
+        y = b_.scatter(at_most(1) ? x : b_.broadcast(t_.real(0), s, {}), rows, {i}, dims, {d}, put ? Fn::None : Fn::Add, put,
+                       at_most(1) ? ir::IndexMode::Fill : ir::IndexMode::Strict);
+        break;
+      }
+      case 21:
+        if (rank > 0 && s[static_cast<size_t>(d)] > 0) y = b_.sort({x}, d, at_most(1) != 0, true)[0];
+        break;
+      case 22:
+        if (rank > 0 && s[static_cast<size_t>(d)] > 0)
+          y = b_.convert(b_.arg_reduce(at_most(1) ? Fn::Max : Fn::Min, x, d, DType::I32), DType::F32);
+        break;
+      case 23:
+        if (rank > 0 && s[static_cast<size_t>(d)] > 1) {
+          const NodeId w = b_.window(x, {d}, {2}, {1, 1});
+          y = b_.reduce(at_most(1) ? Fn::Max : Fn::Add, w, {rank});
+        }
+        break;
+      case 24: {
+        std::vector<ir::Literal> table;
+        const Shape of = shape(1);
+        for (int64_t k = 0; k < of[0]; ++k) table.push_back(ir::Literal::real(static_cast<double>(at_most(3)) - 1, DType::F32));
+        y = b_.dense(DType::F32, of, std::move(table));
+        break;
+      }
+      case 25: {
+        const NodeId z = like(x);
+        if (b_.shape(z) == s) y = b_.select(b_.compare(at_most(1) ? Fn::Lt : Fn::Ge, x, z), x, at_most(1) ? z : like(x));
+        break;
+      }
+      case 26: {
+        // A product over a flattened dimension, or a mean.
+        if (rank == 2 && s[0] * s[1] > 0) y = b_.reduce(Fn::Add, b_.reshape(b_.binary(Fn::Mul, x, x), {s[0] * s[1]}), {0});
+        break;
+      }
       default: y = b_.binary(Fn::Mul, x, t_.real(static_cast<double>(at_most(4)) - 2)); break;
     }
     if (ir::num_elements(b_.shape(y)) <= 64) floats_.push_back(y);
@@ -222,6 +279,9 @@ TEST_CASE("what is called equal in random graphs evaluates equally") {
         needed[id] = needed[id] || id == equal[i].first || id == equal[i].second;
         if (!needed[id]) continue;
         graph.insert(0, ir::to_string(t.p.graph, id) + "\n");
+        for (const link::Fact& f : t.p.facts) {
+          if (f.input == id) graph.insert(0, "fact: " + std::to_string(f.fact.low) + " " + std::to_string(f.fact.high) + "\n");
+        }
         for (NodeId x : t.p.graph[id].in) needed[x] = true;
       }
       INFO(ir::to_string(t.p.graph, equal[i].first), "\n", ir::to_string(t.p.graph, equal[i].second), " in\n", graph);

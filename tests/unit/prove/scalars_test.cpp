@@ -193,3 +193,33 @@ TEST_CASE("random formulas of integers and truth values") {
   MESSAGE(proved, " pairs called equal");
   CHECK(proved > 3000);
 }
+
+TEST_CASE("complex numbers, and memory that nobody wrote") {
+  size_t proved = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    Forms t;
+    const NodeId x = t.in("x", {2}), y = t.in("y", {2});
+    const auto complex = [&](NodeId re, NodeId im) { return t.b.map(Fn::Complex, {re, im}, DType::C64); };
+    const auto real = [&](NodeId z) { return t.b.map(Fn::Real, {z}, DType::F32); };
+    const auto imag = [&](NodeId z) { return t.b.map(Fn::Imag, {z}, DType::F32); };
+    const NodeId z = complex(x, y), turned = t.b.unary(Fn::Conj, z), product = t.mul(z, turned), free = t.b.uninit(DType::F32, {2});
+    const std::vector<NodeId> all{x,
+                                  y,
+                                  t.zeros({2}),
+                                  t.fn(Fn::Neg, y),
+                                  real(z),
+                                  imag(z),
+                                  real(turned),
+                                  imag(turned),
+                                  real(product),
+                                  imag(product),
+                                  t.add(t.mul(x, x), t.mul(y, y)),
+                                  real(t.add(z, turned)),
+                                  t.add(x, x),
+                                  free,
+                                  t.sub(free, free),
+                                  t.mul(free, t.num(0))};
+    proved += compare_all(t, all, seed, 8);
+  }
+  MESSAGE(proved, " pairs called equal");
+}
