@@ -328,7 +328,7 @@ std::optional<Poly> Views::by_pieces(const Value& x, const std::vector<Row>& row
       }
     }
     const Poly value = a_.subst(c.poly, s, ctx);
-    if (!in_bounds(value, ctx)) return std::nullopt;  // read beyond its piece, it would be read beyond a dimension
+    if (!in_bounds(value, ctx) && refused(Rule::L71)) return std::nullopt;  // read beyond its piece, it would be read beyond a dimension
     const int64_t from = c.pos[cut * w + w - 1];
     out = a_.add(std::move(out), a_.where(a_.bracket(a_.index(rows[cut], ctx), from, from + extent, ctx), value, ctx), ctx);
   }
@@ -405,7 +405,7 @@ Poly Views::at(const Value& x, const std::vector<Row>& rows, const Ext& ctx) {
     fired(Rule::L55);
     return at(less, fewer, ctx);
   }
-  if (std::optional<Poly> p = by_pieces(x, rows, ctx)) return *p;
+  if (std::optional<Poly> p = by_pieces(x, rows, ctx); p && fired(Rule::L71)) return *p;
   // In pieces (or with digits): name the tensor as a whole, by its cells.
   Node n;
   n.kind = Kind::Grid;
