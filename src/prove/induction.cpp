@@ -16,6 +16,7 @@
 #include <fmt/ranges.h>
 
 #include "manifest/placement.h"
+#include "prove/coverage.h"
 #include "util/work_clock.h"
 
 namespace shardproof::prove {
@@ -113,7 +114,7 @@ class Search {
       for (size_t c = 0; c < found_.problem->loops[k].carried.size(); ++c) {
         const Carried& v = found_.problem->loops[k].carried[c];
         const std::optional<std::string> at_first = claim(v, true), then = at_first ? std::nullopt : claim(v, false);
-        if (!at_first && !then) continue;
+        if ((!at_first && !then) || !refused(Rule::L73)) continue;
         failing_.insert({k, c});
         if (failing_.size() == 1)
           why_ = fmt::format("{} is not {} {}: {}", v.name, v.related ? to_string(v.initial.expect, found_.problem->mesh) : "finite",
@@ -168,6 +169,7 @@ class Search {
 
   Induction done() {
     const link::Problem& p = *found_.problem;
+    fired(Rule::L73);
     for (const link::Loop& loop : p.loops) {
       std::vector<std::string> words;
       for (const Carried& v : loop.carried) {
