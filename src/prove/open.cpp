@@ -347,7 +347,7 @@ bool Algebra::equal_flat(const Poly& a, const Poly& b, const Ext& ctx, bool wher
     work_limit_ = applications + kWork;
     clock_limit_ = std::clock() + static_cast<std::clock_t>(kSeconds * CLOCKS_PER_SEC);
   }
-  return equal_inside(a, b, ctx, 0) || equal_opening(a, b, ctx, where_defined);
+  return (equal_inside(a, b, ctx, 0) ? fired(Rule::L72) : !refused(Rule::L72)) || equal_opening(a, b, ctx, where_defined);
 }
 
 bool Algebra::equal_opening(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined) {
