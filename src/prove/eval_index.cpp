@@ -271,7 +271,7 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
     const bool homogeneous = ir::is_float(n.dtype) && (n.set || n.fn == Fn::Max || n.fn == Fn::Min) &&
                              std::all_of(data.cells.begin(), data.cells.end(), [](const Cell& c) { return c.poly.empty(); });
     if (homogeneous) factor = content(updates);
-    if (!factor.is_one()) {
+    if (homogeneous && !factor.is_one() ? fired(Rule::L80) : !refused(Rule::L80)) {
       rest = updates;
       for (Cell& c : rest.cells) c.poly = algebra.scale(c.poly, factor.inverse());
     }

@@ -357,8 +357,8 @@ Poly Algebra::apply(Fn fn, const std::vector<Poly>& args, DType from, DType to, 
       }
       // c^-b is the inverse of c^b for a positive constant c and a finite b: leading coefficient positive (L-81). XLA writes x / c^b as x
       // c^-b.
-      if (const auto base = as_constant(a);
-          base && base->positive() && !args[1].empty() && args[1].back().coef.negative() && known(args[1], ctx).finite)
+      if (const auto base = as_constant(a); base && !args[1].empty() && args[1].back().coef.negative() &&
+                                            (base->positive() && known(args[1], ctx).finite ? fired(Rule::L81) : !refused(Rule::L81)))
         return pow(real(Fn::Pow, {a, scale(args[1], -1)}), -1, ctx);
       // a^b for a constant positive base: exp(b log a); b an unknown integer step (bias correction).
       return real(Fn::Pow, args);

@@ -353,6 +353,29 @@ TEST_CASE("L-15, L-21, L-29, L-35, L-38, L-48 reading by an index") {
   count.done(3);
 }
 
+TEST_CASE("L-80, L-81 factors of updates, powers of constants") {
+  Tried factor(prove::Rule::L80), power(prove::Rule::L81);
+  for (int64_t n : {2, 3}) {
+    for (bool zeros : {true, false}) {
+      const Make make = [=](Forms& t) {
+        const NodeId x = t.in("x", {n}), i = t.range(t.in("i", {n}, DType::I32), 0, 3), into = zeros ? t.zeros({3}) : t.in("y", {3});
+        const auto put = [&](NodeId u) { return t.b.scatter(into, u, {i}, {-1}, {0}, Fn::Max, false, ir::IndexMode::Strict); };
+        return Pair{t.mul(put(x), t.num(2)), put(t.mul(x, t.num(2)))};
+      };
+      zeros ? factor.same(make) : factor.any(make);
+    }
+    for (bool finite : {true, false}) {
+      const Make make = [=](Forms& t) {
+        const NodeId x = finite ? t.in("x", {n}) : t.fn(Fn::Log, t.in("x", {n})), c = t.full({n}, 3);
+        return Pair{t.binary(Fn::Pow, c, t.fn(Fn::Neg, x)), t.div(t.num(1), t.binary(Fn::Pow, c, x))};
+      };
+      finite ? power.same(make) : power.any(make);
+    }
+  }
+  factor.done();
+  power.done();
+}
+
 TEST_CASE("wrong proofs that random graphs found") {
   Tried rule(prove::Rule::L8);
   // What an exclusive running sum does not count yet is not looked at: its first element is 0, whatever x is.
