@@ -143,7 +143,13 @@ std::vector<Placement> Linker::loop_candidates(const std::vector<const frontend:
                                     [&](ir::NodeId id) { return scratch.graph[id].dtype == scratch.graph[output.distributed[0]].dtype; });
   for (Placement& p : scratch.any_candidates(output)) {
     bool good = true;
+    // Ranks that hold parts of one summand must hold the same part, and are asked for that, or have no element in common.
+    const bool sum = std::any_of(p.steps.begin(), p.steps.end(), [](const Step& step) { return step.kind == Step::Kind::Partial; });
+    const auto apart = [](const Step& step) {
+      return step.chunks.empty() && std::all_of(step.blocks.begin(), step.blocks.end(), [](const auto& b) { return b.copies == 1; });
+    };
     for (const Step& step : p.steps) {
+      good &= !sum || step.kind != Step::Kind::Shard || apart(step);
       good &= step.kind == Step::Kind::Shard ||
               (step.kind == Step::Kind::Partial && step.op == manifest::ReduceOp::Sum && exact_float(t) && one_type);
       good &= step.padded == 0;
