@@ -24,8 +24,7 @@ struct Diagnosis {
 class Blamer {
  public:
   // Evaluates the cones of all outputs once, in plain doubles (blame is no verdict).
-  Blamer(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, const Options& options,
-         util::WorkClock::time_point deadline);
+  Blamer(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, const Options& options, util::WorkClock::time_point deadline);
   std::optional<Blame> find(const Refutation& refutation);
 
  private:

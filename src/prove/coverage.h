@@ -12,20 +12,18 @@
 namespace shardproof::prove {
 
 // The rules of docs/lemmas.md: number, and whether there is a side condition that can say no.
-#define SHARDPROOF_RULES(X)                                                                                                                \
-  X(1, true)                                                                                                                               \
-  X(2, false)                                                                                                                              \
-  X(3, false)                                                                                                                              \
-  X(4, true)                                                                                                                               \
-  X(5, true)                                                                                                                               \
-  X(6, true)                                                                                                                               \
-  X(7, true)                                                                                                                               \
-  X(8, true) X(9, true) X(10, true) X(11, true) X(12, true) X(13, true) X(14, false) X(15, true) X(16, true) X(17, true) X(18, true)       \
-      X(19, true) X(21, true) X(22, true) X(23, true) X(24, true) X(25, true) X(26, true) X(27, true) X(29, true) X(30, true) X(31, false) \
-          X(32, false) X(33, true) X(34, false) X(35, true) X(36, true) X(37, true) X(38, true) X(40, true) X(41, true) X(42, true)        \
-              X(43, true) X(44, false) X(45, false) X(46, true) X(47, false) X(48, true) X(49, false) X(50, true) X(51, true) X(52, true)  \
-                  X(53, true) X(54, true) X(55, false) X(56, true) X(57, true) X(65, true) X(66, true) X(67, true) X(68, true) X(69, true) \
-                      X(70, true) X(71, true) X(72, true) X(73, true) X(80, true) X(81, true)
+// clang-format off
+#define SHARDPROOF_RULES(X) \
+  X(1, true) X(2, false) X(3, false) X(4, true) X(5, true) X(6, true) X(7, true) X(8, true) \
+  X(9, true) X(10, true) X(11, true) X(12, true) X(13, true) X(14, false) X(15, true) X(16, true) \
+  X(17, true) X(18, true) X(19, true) X(21, true) X(22, true) X(23, true) X(24, true) X(25, true) \
+  X(26, true) X(27, true) X(29, true) X(30, true) X(31, false) X(32, false) X(33, true) X(34, false) \
+  X(35, true) X(36, true) X(37, true) X(38, true) X(40, true) X(41, true) X(42, true) X(43, true) \
+  X(44, false) X(45, false) X(46, true) X(47, false) X(48, true) X(49, false) X(50, true) X(51, true) \
+  X(52, true) X(53, true) X(54, true) X(55, false) X(56, true) X(57, true) X(65, true) X(66, true) \
+  X(67, true) X(68, true) X(69, true) X(70, true) X(71, true) X(72, true) X(73, true) X(80, true) \
+  X(81, true)
+// clang-format on
 
 enum class Rule : uint8_t {
 #define SHARDPROOF_RULE(number, condition) L##number,
