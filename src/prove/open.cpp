@@ -25,6 +25,12 @@ constexpr size_t kOpenings = 6000;  // of one problem
 constexpr uint64_t kWork = 60'000;  // rules that these may cost
 constexpr double kSeconds = 2.5;    // of the processor
 
+// A product, and what it is summed over.
+struct Flat {
+  Term t;
+  Ext ext;  // the context, then the sum's variables
+};
+
 }  // namespace
 
 // One more than the deepest node it is made of; nodes are made after their parts.
@@ -69,10 +75,6 @@ uint32_t Algebra::next_level(const Poly& p, uint32_t limit) {
 }
 
 std::optional<Poly> Algebra::open_level(const Poly& p, uint32_t level, const Ext& ctx) {
-  struct Flat {
-    Term t;
-    Ext ext;  // ctx, then what the product is summed over
-  };
   const auto may_open = [&](const Flat& flat, size_t at) {
     return opens(without(flat.t, at), flat.t.f[at], flat.ext) || !refused(Rule::L65);
   };
@@ -165,10 +167,6 @@ int64_t Algebra::cut_of(const Term& t, const Ext& ext, size_t v) {
 // Sums cut where a bracket inside becomes constant (L-68): the rows of a halo that are padding on one rank and a neighbour's on another.
 // Of the variables that could be cut the one that walks the longest dimension is, so that parts of a sum are cut as the whole is.
 std::optional<Poly> Algebra::cut_sums(const Poly& p, const Ext& ctx) {
-  struct Flat {
-    Term t;
-    Ext ext;  // ctx, then what the product is summed over
-  };
   const auto longest = [&](const Flat& flat, int64_t& cut) {
     size_t var = 0;
     int64_t most = 0;
