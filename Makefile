@@ -9,7 +9,7 @@ JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && echo 4 || echo $$n)
 LAUNCHER = $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 export SHARDPROOF := $(abspath $(BUILD)/shardproof)
 
-.PHONY: all setup configure build commands demo test test-cpp test-python bench format lint docs clean
+.PHONY: all setup configure build commands demo test test-cpp test-python test-frameworks bench format lint docs clean
 all: build
 
 setup:
@@ -39,6 +39,12 @@ test-python: build
 	@tools/setup.sh --capture
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target lower-dump
 	@$(PY) -m pytest -q --junitxml=$(BUILD)/pytest.xml tests
+
+# Transformers, torchtitan and Megatron-core: their examples and pages of the guide. Not a part of `test`, since they are gigabytes.
+test-frameworks: commands
+	@tools/setup.sh --frameworks
+	@SHARDPROOF_FRAMEWORKS=1 .venv-frameworks/bin/python -m pytest -q --junitxml=$(BUILD)/frameworks.xml \
+	  -k 'torchtitan or megatron or transformers' tests/test_examples.py tests/test_docs.py
 
 bench: build setup
 	@$(PY) bench/published.py --json $(BUILD)/published.json

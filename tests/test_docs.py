@@ -13,6 +13,8 @@ import sys
 
 import pytest
 
+from installed import needs
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 PAGES = sorted((ROOT / "docs" / "guide").glob("*.md"))
@@ -29,9 +31,8 @@ def blocks(page: pathlib.Path) -> list[str]:
 def test_snippets(page: pathlib.Path, binary: pathlib.Path, tmp_path: pathlib.Path) -> None:
     code = "\n\n".join(blocks(page))
     if "shardproof.torch" in code:
-        pytest.importorskip("torch")
-    for package in re.findall(r'importorskip\("([\w.]+)"\)', code):
-        pytest.importorskip(package)
+        needs("torch")
+    needs(*re.findall(r'importorskip\("([\w.]+)"\)', code))
     script = tmp_path / f"page_{page.stem}.py"
     script.write_text(code, encoding="utf-8")
     done = subprocess.run(

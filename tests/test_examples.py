@@ -1,13 +1,14 @@
 # Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 """Runs the examples where their frameworks are installed, and holds them to what docs/status.md says."""
 
-import importlib.util
 import os
 import pathlib
 import subprocess
 import sys
 
 import pytest
+
+from installed import needs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLES = [
@@ -67,9 +68,7 @@ EXAMPLES = [
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e[0])
 def test_example(example: tuple[str, str, list[str], str, str], binary: pathlib.Path) -> None:
     command, framework, others, verdicts, shown = example
-    for package in (framework, *others):
-        if importlib.util.find_spec(package) is None:
-            pytest.skip(f"{package} is not installed")
+    needs(framework, *others)
     done = subprocess.run(
         [sys.executable, "-W", "ignore", *f"examples/{command}".split()],
         cwd=ROOT,
