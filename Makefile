@@ -64,8 +64,7 @@ lint: setup
 	@$(PY) -m mypy
 
 docs: setup
-	@$(PY) -m pip install -q "mkdocs>=1.5"
-	@$(PY) -m mkdocs build -q -d build/site
+	@$(PY) -m sphinx -q -W --keep-going -b html docs build/site
 
 .PHONY: build-folder
 build-folder:

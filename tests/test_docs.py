@@ -59,6 +59,19 @@ def test_links(page: pathlib.Path) -> None:
     assert not missing, f"{page.name} points at {missing}"
 
 
+def test_site_is_built_without_a_warning(tmp_path: pathlib.Path) -> None:
+    needs("sphinx", "myst_parser")
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", tmp_path],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for page in PAGES:
+        assert (tmp_path / "guide" / f"{page.stem}.html").exists()
+
+
 def test_readme_shows_what_the_command_prints(binary: pathlib.Path) -> None:
     spec = importlib.util.spec_from_file_location("update_readme", ROOT / "tools/update_readme.py")
     assert spec is not None
