@@ -7,7 +7,7 @@
 #   (nothing)      what the commands are built from: Debian packages only, no package of PyPI
 #   --python       also .venv with the tests' and linters' packages
 #   --capture      also PyTorch and JAX in it, for the tests of the capture code
-#   --frameworks   also .venv-frameworks, which sees all of .venv, with the frameworks built on PyTorch
+#   --frameworks   also .venv-frameworks, which sees all of .venv, with Transformers, torchtitan, Megatron-core and TensorFlow
 #   --ci           as --python, and also the sanitizer and fuzzing tools
 #
 # Of PyTorch only builds for the CPU are taken: SHARDPROOF_TORCH names another requirement, or the index to ask (see below).

@@ -19,6 +19,8 @@ from shardproof._binary import as_text
 from shardproof._manifest import Manifest, absolute
 from shardproof._report import InputError, Recheck, Replay, Report, ShardproofError
 
+_TIME_LIMIT = 50.0  # seconds on the clock, where the caller sets none: the command's own, which also counts processor time
+
 ManifestLike = str | os.PathLike[str] | Manifest | Mapping[str, Any]
 
 
@@ -33,8 +35,8 @@ def check(
     """Checks that the distributed program refines the sequential one.
 
     `manifest` is the path of a manifest, of a folder that holds one, or of a bundle in one .zip file; or a Manifest; or a dict with its keys, whose paths are
-    relative to the working directory. `certificate` and `witness` say where to write the proof and the counterexample. The
-    interpreter's lock is not held meanwhile. Raises InputError for what cannot be read.
+    relative to the working directory. `time_limit` is in seconds, 0 for none; without it, 20 seconds of processor time or 50 on the clock. `certificate` and
+    `witness` say where to write the proof and the counterexample. The interpreter's lock is not held meanwhile. Raises InputError for what cannot be read.
     """
     with tempfile.TemporaryDirectory(prefix="shardproof-") as folder:
         path = _on_disk(manifest, pathlib.Path(folder))
@@ -174,7 +176,7 @@ def _check(
     if core is not None and memory_limit is None and "SHARDPROOF" not in os.environ:
         answer, text = core.check(
             str(path),
-            float(time_limit or 0),
+            float(_TIME_LIMIT if time_limit is None else time_limit),
             int(memory_limit or 0),
             os.fspath(certificate or ""),
             os.fspath(witness or ""),

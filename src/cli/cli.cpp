@@ -42,7 +42,9 @@ int run(int argc, const char* const* argv) {
 
     CheckArgs check_args;
     CLI::App* c = app.add_subcommand("check", "Check the programs of a manifest. Exit: 0 PROVED, 1 REFUTED, 2 bad input, 3 UNKNOWN");
-    c->add_option("manifest", check_args.manifest, "Manifest (TOML or JSON), or a folder with case.json or shardproof.toml")->required();
+    c->add_option("manifest", check_args.manifest,
+                  "Manifest (TOML or JSON), a folder with case.json or shardproof.toml, or such a folder as one .zip file")
+        ->required();
     c->add_flag("--json", check_args.json, "Print exactly one JSON object on standard output");
     c->add_option("--time-limit", check_args.time_limit,
                   "Seconds for the whole check (0: none). Without this option: 20 seconds of processor time, at most 50 on the wall")

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/bundle.h"
 #include "cli/guard.h"
 #include "interp/interp.h"
 #include "manifest/npy.h"
@@ -123,7 +124,8 @@ int check_here(const CheckArgs& args, const manifest::Manifest& manifest) {
 }  // namespace
 
 int check(const CheckArgs& args) {
-  Result<manifest::Manifest> manifest = manifest::load(args.manifest);
+  Bundle bundle;
+  Result<manifest::Manifest> manifest = bundle.load(args.manifest);
   if (!manifest) return bad_input(manifest.error(), args.json, args.color);
   util::WorkClock::wall_only = args.time_limit.has_value();
   const double limit = args.time_limit.value_or(kTimeLimit);
@@ -142,7 +144,8 @@ int replay(const ReplayArgs& args) {
   std::string path = args.manifest.empty() ? header->manifest_path : args.manifest;
   if (path.empty())
     return bad_input({"SP204", "the witness names no manifest: give one with --manifest", args.witness, 0, 0}, false, args.color);
-  Result<manifest::Manifest> manifest = manifest::load(path);
+  Bundle bundle;
+  Result<manifest::Manifest> manifest = bundle.load(path);
   if (!manifest) return bad_input(manifest.error(), false, args.color);
   Result<link::Problem> problem = link::link(*manifest);
   if (!problem) return bad_input(problem.error(), false, args.color);
@@ -160,7 +163,8 @@ int replay(const ReplayArgs& args) {
 
 int mutate(const MutateArgs& args) {
 #ifdef SHARDPROOF_HAS_MUTANTS
-  Result<manifest::Manifest> manifest = manifest::load(args.manifest);
+  Bundle bundle;
+  Result<manifest::Manifest> manifest = bundle.load(args.manifest);
   if (!manifest) return bad_input(manifest.error(), args.json, Color::Auto);
   mutate::Options options;
   options.n = args.n;

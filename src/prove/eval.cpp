@@ -119,7 +119,7 @@ Value Evaluator::compute(ir::NodeId id) {
         b.dtype = n.dtype;
         b.dims = n.shape;
         b.name = n.name;
-        if (ir::is_float(n.dtype)) assumptions.insert("float inputs are finite numbers");
+        if (ir::is_float(n.dtype) || ir::is_complex(n.dtype)) assumptions.insert("float inputs are finite numbers");
         b.known.finite = b.known.no_pos_inf = true;
         b.known.integer = ir::is_int(n.dtype) || n.dtype == DType::Bool;
         if (n.dtype == DType::Bool) b.known.boolean = b.known.nonneg = true, b.known.lo = 0, b.known.hi = 1;

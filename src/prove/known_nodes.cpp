@@ -163,6 +163,10 @@ Known Algebra::compute_known(const Node& n, int depth) const {
           k.finite = k.no_pos_inf = a.finite && a.positive();
           k.no_inf = a.never_inf() && a.never_zero();
           return k;
+        case Fn::Real:
+        case Fn::Imag:  // a complex number is finite if both parts are
+          k.finite = k.no_pos_inf = k.no_inf = a.finite;
+          return k;
         case Fn::Logistic:
           k.finite = k.no_pos_inf = a.finite;
           k.no_inf = true;

@@ -49,6 +49,42 @@ def test_bundle_with_folders_is_refused(binary: pathlib.Path, tmp_path: pathlib.
         shardproof.check(tmp_path / "c.zip")
 
 
+def test_command_reads_a_bundle_in_one_file(binary: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    def bundle(name: str, folder: pathlib.Path, **more: str) -> pathlib.Path:
+        with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in folder.iterdir():
+                archive.write(file, file.name)
+            for entry, text in more.items():
+                archive.writestr(entry.replace("__", "/"), text)
+        return tmp_path / name
+
+    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+        scratch = tmp_path / "scratch"
+        scratch.mkdir(exist_ok=True)
+        done = subprocess.run(
+            [str(a) for a in (binary, *arguments)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "TMPDIR": str(scratch)},
+        )
+        assert not list(scratch.iterdir())  # nothing is left behind
+        return done
+
+    assert call("check", bundle("right.zip", PROVED)).returncode == 0
+    wrong = bundle("wrong.zip", ROOT / "tests/golden/mlp_tp2__no_reduce")
+    assert call("check", wrong, "--witness", tmp_path / "witness").returncode == 1
+    assert "confirmed" in call("replay", tmp_path / "witness").stdout
+    outside = call("check", bundle("outside.zip", PROVED, **{"..__outside": "x"}))
+    assert outside.returncode == 2
+    assert "without folders" in outside.stderr
+    assert not (tmp_path / "outside").exists()
+    (tmp_path / "broken.zip").write_bytes(b"PK")
+    assert call("check", tmp_path / "broken.zip").returncode == 2
+    with zipfile.ZipFile(tmp_path / "empty.zip", "w") as archive:
+        archive.writestr("readme", "")
+    assert "neither case.json" in call("check", tmp_path / "empty.zip").stderr
+
+
 def test_doctor(binary: pathlib.Path) -> None:
     text = run(sys.executable, "-m", "shardproof", "doctor", env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
     assert text.startswith(f"shardproof {shardproof.__version__}")

@@ -39,7 +39,7 @@ class Capture:
     def save(self, folder: str | os.PathLike[str]) -> pathlib.Path:
         """Writes case.json, the graphs and large constants; the folder can then be checked anywhere, without Python.
 
-        With a name that ends in .zip everything goes into that one file, for shardproof.check.
+        With a name that ends in .zip everything goes into that one file, which may be checked as the folder may.
         """
         folder = pathlib.Path(folder)
         if folder.suffix == ".zip":
