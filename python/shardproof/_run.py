@@ -19,7 +19,9 @@ from shardproof._binary import as_text
 from shardproof._manifest import Manifest, absolute
 from shardproof._report import InputError, Recheck, Replay, Report, ShardproofError
 
-_TIME_LIMIT = 50.0  # seconds on the clock, where the caller sets none: the command's own, which also counts processor time
+_TIME_LIMIT = (
+    50.0  # seconds on the clock, where the caller sets none: the command's own, which also counts processor time
+)
 
 ManifestLike = str | os.PathLike[str] | Manifest | Mapping[str, Any]
 
