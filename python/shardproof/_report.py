@@ -63,6 +63,7 @@ class Blame:
     repair: str | None
     sequential: Site | None
     distributed: tuple[Site, ...]
+    parameters: tuple[str, ...] = ()  # that the operator reads
 
     @classmethod
     def _of(cls, raw: Mapping[str, Any] | None) -> Blame | None:
@@ -76,6 +77,7 @@ class Blame:
             repair=raw.get("repair") or None,
             sequential=Site._of(sequential) if sequential else None,
             distributed=tuple(Site._of(d) for d in raw.get("distributed") or ()),
+            parameters=tuple(raw.get("parameters") or ()),
         )
 
     def __str__(self) -> str:
@@ -83,6 +85,8 @@ class Blame:
         if self.sequential:
             lines.append(f"  one device: {self.sequential}")
         lines += [f"  {site}" for site in self.distributed]
+        if self.parameters:
+            lines.append(f"  parameters: {', '.join(self.parameters)}")
         if self.repair:
             lines.append(f"  repair: {self.repair}")
         return "\n".join(lines)

@@ -58,8 +58,33 @@ Site site_of(const link::Problem& p, ir::NodeId id, int rank) {
   return {rank, n.label, n.source_op, n.loc.file ? *n.loc.file : "", n.loc.line};
 }
 
-BlameReport blame_of(const link::Problem& p, const interp::Blame& b) {
+// The parameters that an operator reads, through views and casts, and through other nodes of the same operator.
+std::vector<std::string> parameters_of(const link::Problem& p, const manifest::Manifest& m, ir::NodeId id) {
+  constexpr size_t kLooked = 64;
+  std::map<ir::NodeId, std::string> known;
+  for (const auto& r : p.relation) {
+    for (const manifest::OutputSpec& o : m.outputs) {
+      if (r.node != ir::kNoNode && !r.name.empty() && o.of == r.name) known.emplace(r.node, o.fqn.empty() ? r.name : o.fqn);
+    }
+  }
+  std::vector<std::string> out;
+  std::vector<ir::NodeId> seen = {id};
+  for (size_t k = 0; k < seen.size() && seen.size() < kLooked; ++k) {
+    const ir::Node& n = p.graph[seen[k]];
+    if (auto it = known.find(seen[k]); it != known.end()) out.push_back(it->second);
+    const bool view = n.op == ir::Op::Transpose || n.op == ir::Op::Reshape || n.op == ir::Op::Slice || n.op == ir::Op::Broadcast ||
+                      (n.op == ir::Op::Map && n.fn == ir::Fn::Convert);
+    if (!view && n.label != p.graph[id].label) continue;
+    for (ir::NodeId in : n.in) {
+      if (std::find(seen.begin(), seen.end(), in) == seen.end()) seen.push_back(in);
+    }
+  }
+  return out;
+}
+
+BlameReport blame_of(const link::Problem& p, const manifest::Manifest& m, const interp::Blame& b) {
   BlameReport out;
+  if (b.sequential != ir::kNoNode) out.parameters = parameters_of(p, m, b.sequential);
   if (b.sequential != ir::kNoNode) out.sequential = site_of(p, b.sequential, link::kSequential);
   for (const auto& [rank, node] : b.distributed)
     if (node != ir::kNoNode) out.distributed.push_back(site_of(p, node, rank));
@@ -450,7 +475,7 @@ class Check {
         r.status = Status::Refuted;
         r.reason.clear();
         r.detail = f.detail;
-        if (f.blame) r.blame = blame_of(*problem_, *f.blame);
+        if (f.blame) r.blame = blame_of(*problem_, m_, *f.blame);
         if (!f.blame) r.blame = own_blame(problem_->outputs[open[i]], f.detail);
         continue;
       }

@@ -38,6 +38,8 @@ struct BlameReport {
   std::optional<Site> sequential;
   std::vector<Site> distributed;
   std::string code, kind, explanation, repair;
+  std::vector<std::string>
+      parameters;  // that the first wrong operator reads, by the names that the manifest gives their gradients or updates
 };
 
 struct OutputReport {

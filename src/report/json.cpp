@@ -34,6 +34,7 @@ Json blame(const std::optional<BlameReport>& b) {
   j["kind"] = b->kind;
   j["explanation"] = b->explanation;
   j["repair"] = or_null(b->repair);
+  j["parameters"] = b->parameters;
   return j;
 }
 

@@ -95,6 +95,9 @@ void blame(std::string& out, const Paint& paint, const BlameReport& b, const std
       folded.push_back({s, {s.rank}});
   }
   for (const auto& [s, ranks] : folded) site(out, paint, s, rank_list(ranks), directory);
+  if (!b.parameters.empty())
+    out += fmt::format("  {} {}\n", paint(kBlue, "="),
+                       clean(fmt::format("parameter{}: {}", b.parameters.size() == 1 ? "" : "s", fmt::join(b.parameters, ", "))));
   if (!detail.empty() && detail.find(b.explanation) == std::string::npos)
     out += fmt::format("  {} {}\n", paint(kBlue, "="), clean(fmt::format("values: {}", detail)));
   if (!b.repair.empty()) out += fmt::format("  {} {}\n", paint(kBlue, "="), clean(fmt::format("help: {}", b.repair)));
