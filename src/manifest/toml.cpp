@@ -1,5 +1,6 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // TOML -> Value. toml++ keeps tables sorted by key; the order of the file comes back from the source position of each key.
+#define TOML_HEADER_ONLY 1  // no library: this is the only file that uses it
 #include <algorithm>
 
 #include <fmt/format.h>
