@@ -29,7 +29,7 @@ int bad_usage(bool json, const std::string& message) {
 
 }  // namespace
 
-int run(int argc, const char* const* argv) {
+int run(int argc, const char* const* argv, bool own_process) {
   bool json = false;
   for (int k = 1; k < argc; ++k) json |= std::strcmp(argv[k], "--json") == 0;
   bool checking = argc > 1 && std::strcmp(argv[1], "check") == 0;
@@ -66,6 +66,7 @@ int run(int argc, const char* const* argv) {
     c->add_option("--seed", check_args.seed, "Seed of the falsifier's inputs");
     c->add_flag("--all", check_args.all, "List every proved output");
     c->add_flag("--quiet", check_args.quiet, "No progress on standard error");
+    c->add_option("--because", check_args.because)->group("");  // hidden: guard.h
     c->add_option("--color", check_args.color, "auto, always or never")->transform(CLI::CheckedTransformer(colors));
 
     ReplayArgs replay_args;
@@ -104,7 +105,11 @@ int run(int argc, const char* const* argv) {
     } catch (const CLI::ParseError& e) {
       return bad_usage(json, e.what());
     }
-    if (*c) return check(check_args);
+    if (*c) {
+      check_args.own_process = own_process;
+      if (own_process) check_args.command.assign(argv, argv + argc);
+      return check(check_args);
+    }
     if (*r) return replay(replay_args);
     return mutate(mutate_args);
   } catch (const std::bad_alloc&) {

@@ -4,6 +4,7 @@
 
 namespace shardproof::cli {
 
-int run(int argc, const char* const* argv);  // catches everything
+// own_process: this process is the command and nothing else, and ends with it. Catches everything.
+int run(int argc, const char* const* argv, bool own_process = false);
 
 }  // namespace shardproof::cli

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <new>
@@ -98,7 +99,9 @@ int check_here(const CheckArgs& args, const manifest::Manifest& manifest) {
   if (!args.quiet && !args.json && isatty(2))
     options.progress = [](const std::string& text) { print(stderr, fmt::format("shardproof: {} ...\n", text)); };
   try {
-    Result<report::CheckResult> result = report::run_check(manifest, options);
+    options.process_ends = true;
+    // Taking a large graph apart would only cost time: the process ends after this.
+    Result<report::CheckResult>& result = *new Result<report::CheckResult>(report::run_check(manifest, options));
     if (!result) return bad_input(result.error(), args.json, args.color);
     if (!args.relation_out.empty() && result->problem) write(args.relation_out, report::relation_toml(*result));
     if (!args.sarif.empty()) write(args.sarif, report::to_sarif(*result, {args.source_root, args.manifest}));
@@ -111,8 +114,6 @@ int check_here(const CheckArgs& args, const manifest::Manifest& manifest) {
       print(stdout, report::to_json(*result));
     else
       print(stdout, report::to_text(*result, {use_color(args.color, 1), manifest.directory, args.all}));
-    static std::shared_ptr<link::Problem> kept;  // the process ends here: taking a large graph apart would only cost time
-    kept = result->problem;
     return result->verdict == report::Verdict::Proved ? 0 : result->verdict == report::Verdict::Refuted ? 1 : 3;
   } catch (const std::bad_alloc&) {
     return answer_unknown(args.json, args.memory_limit > 0 ? "budget" : "internal", "out of memory", &manifest);
@@ -129,8 +130,23 @@ int check(const CheckArgs& args) {
   if (!manifest) return bad_input(manifest.error(), args.json, args.color);
   util::WorkClock::wall_only = args.time_limit.has_value();
   const double limit = args.time_limit.value_or(kTimeLimit);
+  const auto work = [&] { return check_here(args, *manifest); };
+  if (std::getenv("SHARDPROOF_NO_FORK")) return work();  // for debuggers and profilers
   // The check keeps to its time limit by itself; the guard only ends what does not.
-  GuardResult result = guarded(limit > 0 ? limit * 1.1 + 1 : 0, [&] { return check_here(args, *manifest); });
+  const double end = limit > 0 ? limit * 1.1 + 1 : 0;
+  GuardResult result;
+  if (!args.because.empty()) {
+    result = because(args.because);
+  } else if (args.own_process) {
+    std::vector<std::string> restart = args.command;
+    restart.push_back("--because=" + std::string(kBecause, ' '));
+    std::vector<char*> argv;
+    for (std::string& word : restart) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    return guarded_here(end, argv.data(), restart.back().data() + std::strlen("--because="), work);
+  } else {
+    result = guarded(end, work);
+  }
   if (result.finished) return result.code;
   print(stderr, fmt::format("shardproof: {}\n", result.detail));
   return answer_unknown(args.json, result.reason, result.detail, &*manifest);

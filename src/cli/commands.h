@@ -23,6 +23,9 @@ struct CheckArgs {
   uint64_t seed = 1;
   std::string certificate, witness, relation_out, sarif, junit, html, dot, source_root;
   Color color = Color::Auto;
+  std::string because;               // the check that was started before this one ended so (guard.h)
+  bool own_process = false;          // nothing else runs in this process
+  std::vector<std::string> command;  // then its command line
 };
 int check(const CheckArgs& args);
 

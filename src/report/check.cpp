@@ -631,7 +631,10 @@ void list_unknown(const manifest::Manifest& manifest, CheckResult& result) {
   }
 }
 
-Result<CheckResult> run_check(const manifest::Manifest& manifest, const CheckOptions& options) { return Check(manifest, options).run(); }
+Result<CheckResult> run_check(const manifest::Manifest& manifest, const CheckOptions& options) {
+  if (options.process_ends) return (new Check(manifest, options))->run();
+  return Check(manifest, options).run();
+}
 
 Result<CheckResult> run_check(const manifest::Manifest& manifest, std::shared_ptr<link::Problem> problem, const CheckOptions& options) {
   return Check(manifest, options, std::move(problem)).run();

@@ -80,6 +80,7 @@ struct CheckOptions {
   bool paranoid = false;  // evaluate the proved outputs, too
   // Try to prove loops by induction before they are unrolled (L-73). Not done for certificates, whose checker unrolls, nor if paranoid.
   bool induction = true;
+  bool process_ends = false;  // after this check: what it made is left where it is
   uint64_t seed = 1;
   // Writes the certificate of a PROVED verdict: for every checked output (index in problem.outputs) the placement that was proved, by the
   // prover that proved it. Returns "" or why it could not. Null: no certificates in this build.

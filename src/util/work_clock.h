@@ -21,13 +21,15 @@ struct WorkClock {
 
   // Set before the first deadline is made, and not changed afterwards.
   static inline bool wall_only = true;
+  // Processor time that the process before this one used on the same work (cli/guard.h).
+  static inline duration before{0};
 
   static time_point now() {
     const duration wall = std::chrono::steady_clock::now() - start_;
     if (wall_only) return time_point(wall);
     timespec cpu{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-    const duration work = std::chrono::seconds(cpu.tv_sec) + duration(cpu.tv_nsec);
+    const duration work = before + std::chrono::seconds(cpu.tv_sec) + duration(cpu.tv_nsec);
     return time_point(std::max(work, std::chrono::duration_cast<duration>(wall / kPatience)));
   }
 
