@@ -160,7 +160,10 @@ class Algebra {
   void end_of_sequential();
   void forget_names() { long_sums_.clear(), pairs_.clear(); }  // of the sequential program, which is evaluated again
   bool structure_known = false;  // the sequential program is done: dimensions that it never walked together stay apart
-  uint64_t applications = 0;     // of rules, for statistics
+  // Something was concluded from where the context's variables run (a sign, a bound, a bracket that is decided, a place that is in bounds):
+  // whoever wants to know clears it first (shift_memo.h). What does not set it holds wherever the same forms are read.
+  mutable bool ranged = false;
+  uint64_t applications = 0;  // of rules, for statistics
   uint64_t interned_hits = 0;
 
  private:

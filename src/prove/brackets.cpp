@@ -37,15 +37,19 @@ Poly Algebra::apply_again(const Node& n, const std::vector<Poly>& args, const Ex
 }
 
 bool Algebra::decide(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, bool& value) const {
+  const bool before = ranged;
   const auto [a, b] = range(e, ctx);
   if (a >= lo && (hi == kPosInf || b < hi) && (lo == kNegInf || a > kNegInf) && (hi == kPosInf || b < kPosInf)) {
     value = true;
   } else if ((hi < kPosInf && a >= hi && a > kNegInf) || (lo > kNegInf && b < lo && b < kPosInf)) {
     value = false;
   } else {
+    ranged = before;
     return false;
   }
-  return known(e, ctx).finite;  // else a comparison of what was read out of range is open
+  if (known(e, ctx).finite) return true;
+  ranged = before;  // a comparison of what was read out of range is open
+  return false;
 }
 
 // L-54: a rank that holds few rows sees one end of a sliding window only, the other end being out of its reach. What it compares is the
@@ -302,6 +306,7 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
       if (e[0].f[0].map[v] != 0) ++count, var = static_cast<int>(v);
     }
     if (count != 1 || ctx[var] == kUnbounded) continue;
+    ranged = true;
     const int64_t q = mul_checked(e[0].coef.num(), e[0].f[0].map[var]), d = mul_checked(e[0].coef.num(), e[0].f[0].map[ctx.size()]);
     int64_t from = 0, to = ctx[var];
     if (q > 0) {

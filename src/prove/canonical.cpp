@@ -558,7 +558,9 @@ class Canonicalizer {
     }
     auto [it, fresh] = a_.table_.try_emplace(std::move(key), static_cast<Nid>(a_.nodes_.size()));
     if (fresh) {
+      const bool before = a_.ranged;
       spec_.known = a_.compute_known(spec_);
+      a_.ranged = before;  // it is about all places of the node
       spec_.padded = spec_.kind == Kind::Take && spec_.name == "padded";
       spec_.indexed = spec_.kind == Kind::Take && !spec_.padded;
       spec_.masked_index = spec_.indexed && spec_.name.starts_with("partial");

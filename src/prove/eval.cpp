@@ -398,11 +398,16 @@ Value Evaluator::compute_map(const ir::Node& n) {
   for (Refined& r : views.refine(full)) {
     std::vector<Poly> args;
     for (size_t i = 0; i < n.in.size(); ++i) args.push_back(where[i] < 0 ? embed(algebra, scalars[i], r.ext) : r.poly[where[i]]);
-    Poly p = algebra.apply(n.fn, args, from, n.dtype, r.ext);
-    tried(n.fn, !algebra.is_function(p, n.fn));
-    if (ints || (quotient && algebra.range(args[1], r.ext).first < 0)) p = wrap(p, n.dtype, r.ext);  // the least integer by -1
-    if ((n.fn == Fn::Add || n.fn == Fn::Sub) && ir::is_float(n.dtype)) p = algebra.merge_parts(std::move(p), r.ext);
-    if (n.fn == Fn::Add && ir::is_float(n.dtype)) p = algebra.shorten(std::move(p), r.ext);
+    std::vector<const Poly*> given;
+    for (const Poly& a : args) given.push_back(&a);
+    Poly p = memo({1, static_cast<int64_t>(n.fn), static_cast<int64_t>(from), static_cast<int64_t>(n.dtype)}, given, r.ext, 0, [&] {
+      Poly q = algebra.apply(n.fn, args, from, n.dtype, r.ext);
+      tried(n.fn, !algebra.is_function(q, n.fn));
+      if (ints || (quotient && algebra.range(args[1], r.ext).first < 0)) q = wrap(q, n.dtype, r.ext);  // the least integer by -1
+      if ((n.fn == Fn::Add || n.fn == Fn::Sub) && ir::is_float(n.dtype)) q = algebra.merge_parts(std::move(q), r.ext);
+      if (n.fn == Fn::Add && ir::is_float(n.dtype)) q = algebra.shorten(std::move(q), r.ext);
+      return q;
+    });
     out.cells.push_back(Cell{std::move(r.ext), std::move(r.pos), std::move(p)});
   }
   if (out.cells.size() > 1) views.join(out);
@@ -609,7 +614,9 @@ Value Evaluator::compute_reduce(const Value& x, Fn fn, const std::vector<int64_t
     size_t at = 0;
     for (size_t v : keep) s.rows[v][at++] = 1, ext.push_back(c.ext[v]);
     for (size_t v : drop) s.rows[v][at++] = 1, ext.push_back(c.ext[v]);
-    Poly p = algebra.reduce(fn, algebra.subst(c.poly, s, ext), ext, static_cast<int>(drop.size()));
+    const Poly body = algebra.subst(c.poly, s, ext);
+    const int bound = static_cast<int>(drop.size());
+    Poly p = memo({2, static_cast<int64_t>(fn)}, {&body}, ext, bound, [&] { return algebra.reduce(fn, body, ext, bound); });
     Cell n;
     n.ext.assign(ext.begin(), ext.begin() + static_cast<std::ptrdiff_t>(keep.size()));
     for (size_t d = 0; d < rank; ++d) {
@@ -712,7 +719,7 @@ Value Evaluator::compute_contract(const ir::Node& n) {
   const Value xs = spread(x, xd), ys = spread(y, yd);
   Value product{joint, {}};
   for (Refined& r : views.refine({&xs, &ys})) {
-    Poly p = algebra.product(r.poly[0], r.poly[1], r.ext);
+    Poly p = memo({3}, {&r.poly[0], &r.poly[1]}, r.ext, 0, [&] { return algebra.product(r.poly[0], r.poly[1], r.ext); });
     product.cells.push_back(Cell{std::move(r.ext), std::move(r.pos), std::move(p)});
   }
   Value out = reduced.empty() ? std::move(product) : compute_reduce(product, Fn::Add, reduced, outer);

@@ -10,6 +10,7 @@
 #include "link/problem.h"
 #include "lower/kernel_contract.h"
 #include "prove/prover.h"
+#include "prove/shift_memo.h"
 #include "prove/value.h"
 
 namespace shardproof::prove {
@@ -28,6 +29,7 @@ class Evaluator {
   void forget();                      // computes everything anew when it is asked for next
   bool done(ir::NodeId id) const { return id < state_.size() && state_[id] == 2; }
   Algebra algebra;
+  ShiftMemo memo{algebra};
   Views views;
   std::set<std::string> assumptions;
   // Why a node's value stayed undecided (it became an unknown of its own).

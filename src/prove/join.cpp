@@ -123,6 +123,7 @@ std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, c
       const Poly slice = subst({body}, s, slice_ext);
       const Poly element = bound == 1 ? slice : reduce(ir::Fn::Add, slice, slice_ext, bound - 1);
       if (element.size() != other.size() || !equal(element, other, ctx)) continue;
+      ranged = true;  // in bounds
       Ext longer = ext;
       longer[var] = extent + 1;
       Term wide = body;

@@ -70,6 +70,7 @@ std::pair<int64_t, int64_t> Algebra::range(const Poly& p, const Ext& ctx) const 
       std::pair<int64_t, int64_t> one{n.known.lo, n.known.hi};
       if (f.node == iota()) {
         one = row_range(f.map.data(), ctx);
+        ranged = true;
       } else if (n.kind == Kind::Fn && n.positional && !n.known.boolean) {
         const Known k = known(Factor{f.node, 1, f.map}, ctx);  // quotients and remainders of positions
         one = {k.lo, k.hi};
@@ -98,6 +99,7 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
     auto [lo, hi] = row_range(f.map.data(), ctx);
     n.nonneg = lo >= 0;
     n.nonzero = lo > 0 || hi < 0;
+    ranged |= n.nonneg || n.nonzero;
     return n;
   }
   const bool counts = node.kind == Kind::Fn && node.known.integer && !node.known.boolean;
@@ -120,7 +122,11 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
   const bool hit = !node.hits && !node.met.empty() && is_met(f, ctx);
   if (!smaller && !hit) return n;
   key.push_back(hit);
-  if (const auto it = known_.find(key); it != known_.end()) return it->second;
+  if (const auto it = known_.find(key); it != known_.end()) {
+    ranged |= !(it->second == n);
+    return it->second;
+  }
+  const bool before = ranged;
   Node part = node;  // a copy, as its definition is shifted below
   for (size_t r = 0; r < node.dims.size(); ++r) part.dims[r] = key[2 + 2 * r];
   part.hits |= hit;
@@ -145,6 +151,7 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
   n.no_zero |= k.no_zero;
   n.lo = std::max(n.lo, k.lo);
   n.hi = std::min(n.hi, k.hi);
+  ranged = before || !(n == node.known);
   known_.emplace(std::move(key), n);
   return n;
 }
@@ -170,6 +177,7 @@ Known Algebra::known(const Term& t, const Ext& ctx, int depth) const {
     k.no_inf &= f.exp.negative() || n.never_inf();  // x^-1 is 0 or undefined where x is infinite or 0
     if (f.node == iota() && !n.nonneg && f.exp.is_integer() && !even && row_range(f.map.data(), ctx).second <= 0) {
       minus = !minus;  // a product with an index form that is never positive
+      ranged = true;
     } else {
       k.nonneg &= n.nonneg || even || fractional;
     }
@@ -296,7 +304,10 @@ bool Algebra::is_met(const Factor& f, const Ext& ctx) const {
       const auto [lo, hi] = row_range(&f.map[r * w], ctx);
       fits &= theirs && lo >= theirs->first && hi <= theirs->second;
     }
-    if (fits) return true;
+    if (fits) {
+      ranged = true;
+      return true;
+    }
   }
   return false;
 }

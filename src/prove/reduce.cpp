@@ -393,6 +393,7 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
               (r[v] < 0 ? low : high) += mul_checked(r[v], outer[v] - 1);
             }
             if (low < 0 || high > n) return std::nullopt;
+            ranged = true;
             return r;
           };
           const auto a = below(lo), b = below(hi);
@@ -459,7 +460,10 @@ bool Algebra::holds_somewhere(const Factor& bracket, const Ext& ctx, size_t free
     }
     if (!bounded) continue;
     const int64_t least = q > 0 ? 0 : -(ctx[k] - 1), most = q > 0 ? ctx[k] - 1 : 0;
-    if ((lo == kNegInf || low + most >= lo) && (hi == kPosInf || high + least < hi)) return true;
+    if ((lo == kNegInf || low + most >= lo) && (hi == kPosInf || high + least < hi)) {
+      ranged = true;
+      return true;
+    }
   }
   return false;
 }

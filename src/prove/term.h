@@ -70,6 +70,7 @@ struct Known {
   bool never_zero() const { return nonzero || no_zero; }
   bool positive() const { return nonneg && nonzero; }
   bool never_inf() const { return finite || no_inf; }
+  bool operator==(const Known&) const = default;
 };
 
 }  // namespace shardproof::prove
