@@ -113,6 +113,7 @@ class Algebra {
   // p, which reads variable v from 0 to n - 1, padded with zeros: now v starts at -low (L-40). nullopt: a diagonal.
   std::optional<Poly> padded(const Poly& p, const Ext& ctx, size_t v, int64_t low, int64_t n);
   Poly subst(const Poly& p, const Sub& sub, const Ext& to);
+  bool stays_canonical(const Poly& p, const Sub& sub, const Ext& to) const;
   Poly simplify(const Poly& p, const Ext& ctx);             // again in a smaller context: brackets decided, pieces joined
   Poly expand_named(const Factor& factor, const Ext& ctx);  // definition of a Sum factor, in ctx
 

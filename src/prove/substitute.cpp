@@ -12,10 +12,57 @@ namespace shardproof::prove {
 
 // --- substitution ------------------------------------------------------------------------------------------------------------
 
+// Does p stay canonical if only its rows are replaced? Where every variable becomes a form with a variable that no other has, different
+// rows stay different and none becomes constant, so that what could not be joined or opened before cannot be now; unless a factor stands
+// for something else at another place, or a variable of extent 1 is the constant 0.
+bool Algebra::stays_canonical(const Poly& p, const Sub& sub, const Ext& to) const {
+  const size_t width = static_cast<size_t>(sub.width);
+  std::vector<uint16_t> uses(width, 0);
+  for (const Row& r : sub.rows) {
+    for (size_t k = 0; k + 1 < width; ++k) {
+      if (r[k] == 0) continue;
+      if (to[k] == 1) return false;
+      ++uses[k];
+    }
+  }
+  for (const Row& r : sub.rows) {
+    bool own = false;
+    for (size_t k = 0; k + 1 < width && !own; ++k) own = r[k] != 0 && uses[k] == 1;
+    if (!own) return false;
+  }
+  for (const Term& t : p) {
+    if (t.coef.is_zero()) return false;
+    bool named = false, multiplied = false;
+    for (size_t i = 0; i < t.f.size(); ++i) {
+      const Factor& f = t.f[i];
+      const Node& n = nodes_[f.node];
+      if (n.padded || n.dense || f.node == iota()) return false;
+      switch (n.kind) {
+        case Kind::Base:
+        case Kind::Lit:
+        case Kind::Red:
+        case Kind::Take:
+        case Kind::Whole: break;
+        case Kind::Fn:
+          if (n.fn == ir::Fn::Abs && !f.exp.is_one()) return false;
+          break;
+        case Kind::Sum: named |= names(f) && f.exp.is_one(); break;
+        default: return false;
+      }
+      multiplied |= f.exp.positive() && !(names(f) && f.exp.is_one());
+      if (i > 0 && t.f[i - 1].node == f.node && t.f[i - 1].map == f.map) return false;
+    }
+    if (named && !multiplied) return false;
+  }
+  return true;
+}
+
 Poly Algebra::subst(const Poly& p, const Sub& sub, const Ext& to) {
   Poly out;
   std::vector<Term> terms;
   bool plain = true;
+  const bool rows_only = stays_canonical(p, sub, to);
+  terms.reserve(p.size());
   const int w = static_cast<int>(sub.rows.size()) + 1;
   for (const Term& t : p) {
     Term u{t.coef, {}};
@@ -36,6 +83,11 @@ Poly Algebra::subst(const Poly& p, const Sub& sub, const Ext& to) {
       }
       u.f.push_back(std::move(g));
     }
+    if (rows_only) {
+      std::sort(u.f.begin(), u.f.end(), before);
+      terms.push_back(std::move(u));
+      continue;
+    }
     Poly one = make_term(std::move(u), to);
     if (one.size() != 1) plain = false;
     if (plain) {
@@ -55,6 +107,7 @@ Poly Algebra::subst(const Poly& p, const Sub& sub, const Ext& to) {
       for (const Term& t : terms) {
         for (const Factor& f : t.f) brackets |= nodes_[f.node].kind == Kind::Bracket || nodes_[f.node].kind == Kind::Red;
       }
+      if (rows_only) return terms;
       collect_iota(terms, to);
       if (brackets && terms.size() > 1) join(terms, to);
       return terms;
