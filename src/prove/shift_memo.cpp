@@ -1,6 +1,8 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 #include "prove/shift_memo.h"
 
+#include <cstdlib>
+
 #include "util/result.h"
 
 namespace shardproof::prove {
@@ -28,7 +30,55 @@ bool ShiftMemo::movable(const Poly& p) const {
   return true;
 }
 
-// The form is the arguments with all rows counted from where each variable starts: the first row that has it alone says where that is.
+// Where each variable starts: a row of which all other variables are known says it of one; where rows have several, the one with the
+// largest step starts where the row does. The choice depends on the rows' steps alone, so equal forms choose alike.
+bool ShiftMemo::anchor(const std::vector<const Poly*>& args, const Ext& ctx, size_t free, std::vector<int64_t>& shift) const {
+  const size_t n = ctx.size(), w = n + 1;
+  std::vector<char> open(n, 0);
+  size_t left = 0;
+  for (size_t v = 0; v < free; ++v) {
+    if (ctx[v] != 1) open[v] = 1, ++left;
+  }
+  const auto settle = [&](const int64_t* row, bool several) {  // false: too large
+    size_t var = n, count = 0;
+    for (size_t v = 0; v < free; ++v) {
+      if (row[v] == 0 || !open[v]) continue;
+      if (count++ == 0 || std::abs(row[v]) > std::abs(row[var])) var = v;
+    }
+    if (count == 0 || (count > 1) != several) return true;
+    int64_t c = row[n];
+    for (size_t v = 0; v < free; ++v) {
+      int64_t moved = 0;
+      if (row[v] == 0 || shift[v] == 0) continue;
+      if (__builtin_mul_overflow(row[v], shift[v], &moved) || __builtin_sub_overflow(c, moved, &c)) return false;
+    }
+    shift[var] = floor_div(c, row[var]);
+    open[var] = 0;
+    --left;
+    return true;
+  };
+  bool several = false;
+  while (left > 0) {
+    const size_t before = left;
+    for (const Poly* p : args) {
+      for (const Term& t : *p) {
+        for (const Factor& f : t.f) {
+          for (const int64_t *row = f.map.data(), *end = row + f.map.size(); row != end; row += w) {
+            if (!settle(row, several)) return false;
+            if (left < before) several = false;  // it may settle other rows
+          }
+        }
+      }
+    }
+    if (left == before) {
+      if (several) break;
+      several = true;
+    }
+  }
+  return true;
+}
+
+// The form is the arguments with all rows counted from where each variable starts.
 bool ShiftMemo::make_key(std::initializer_list<int64_t> tag, const std::vector<const Poly*>& args, const Ext& ctx, int bound,
                          Key& key) const {
   const size_t n = ctx.size(), w = n + 1, free = n - static_cast<size_t>(bound);
@@ -44,24 +94,7 @@ bool ShiftMemo::make_key(std::initializer_list<int64_t> tag, const std::vector<c
   }
   if (length > 20000) return false;
   key.shift.assign(free, 0);
-  if (places) {
-    std::vector<char> anchored(free, 0);
-    for (const Poly* p : args) {
-      for (const Term& t : *p) {
-        for (const Factor& f : t.f) {
-          for (size_t at = 0; at < f.map.size(); at += w) {
-            size_t var = n, count = 0;
-            for (size_t v = 0; v < n; ++v) {
-              if (f.map[at + v] != 0) ++count, var = v;
-            }
-            if (count != 1 || var >= free || anchored[var] || ctx[var] == 1) continue;
-            anchored[var] = 1;
-            key.shift[var] = floor_div(f.map[at + n], f.map[at + var]);
-          }
-        }
-      }
-    }
-  }
+  if (places && !anchor(args, ctx, free, key.shift)) return false;
   std::vector<int64_t>& k = key.form;
   k.reserve(length);
   k.insert(k.end(), tag.begin(), tag.end());

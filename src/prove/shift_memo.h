@@ -48,6 +48,7 @@ class ShiftMemo {
   };
   bool usable() const { return a_.structure_known && !a_.thorough; }
   bool make_key(std::initializer_list<int64_t> tag, const std::vector<const Poly*>& args, const Ext& ctx, int bound, Key& key) const;
+  bool anchor(const std::vector<const Poly*>& args, const Ext& ctx, size_t free, std::vector<int64_t>& shift) const;
   std::optional<Poly> find(const Key& key, const Ext& ctx, int bound);
   void keep(Key key, const Poly& p, bool anywhere);
   bool movable(const Poly& p) const;
