@@ -42,19 +42,23 @@ struct Prover::Impl {
     eval.algebra.end_of_sequential();
   }
 
+  // Of each node: the first undecided one in its cone. Many goals of a large program share it.
+  std::vector<ir::NodeId> undecided_below;
+  size_t undecided_then = 0;
+
   // Is some input of the cone undecided? Its reason explains a failure best.
   bool explain(ir::NodeId goal) {
-    std::vector<ir::NodeId> stack{goal};
-    std::vector<char> seen(problem.graph.nodes.size(), 0);
-    ir::NodeId first = ir::kNoNode;
-    while (!stack.empty()) {
-      const ir::NodeId id = stack.back();
-      stack.pop_back();
-      if (seen[id]) continue;
-      seen[id] = 1;
-      if (eval.undecided.count(id) && (first == ir::kNoNode || id < first)) first = id;
-      for (ir::NodeId in : problem.graph[id].in) stack.push_back(in);
+    if (eval.undecided.empty()) return false;
+    if (undecided_then != eval.undecided.size()) undecided_below.clear();
+    undecided_then = eval.undecided.size();
+    for (auto id = static_cast<ir::NodeId>(undecided_below.size()); id < problem.graph.nodes.size(); ++id) {  // inputs have smaller ids
+      ir::NodeId first = eval.undecided.count(id) != 0 ? id : ir::kNoNode;
+      for (ir::NodeId in : problem.graph[id].in) {
+        if (undecided_below[in] != ir::kNoNode && (first == ir::kNoNode || undecided_below[in] < first)) first = undecided_below[in];
+      }
+      undecided_below.push_back(first);
     }
+    const ir::NodeId first = undecided_below[goal];
     if (first == ir::kNoNode) return false;
     const auto& [why, what] = eval.undecided.at(first);
     const ir::Node& n = problem.graph[first];
