@@ -90,8 +90,11 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
   if (std::string wrong = goals(c, problem, pairs); !wrong.empty()) return reject(wrong);
   const size_t nodes = problem.graph.nodes.size();
   for (const TermNode& t : c.terms) {
-    if (t.kind == TermKind::Base && (t.origin >= nodes))
+    if (t.kind != TermKind::Base) continue;
+    if (t.origin >= nodes || problem.graph[t.origin].dtype == ir::DType::Token)
       return reject(fmt::format("an unknown comes from node {}, which there is not", t.origin));
+    if (t.dims != problem.graph[t.origin].shape)
+      return reject(fmt::format("the unknown of node {} has another shape than the node", t.origin));
   }
   for (const std::string& a : problem.assumptions) r.assumptions.push_back(a);
   Verifier verifier(c, problem, seed);

@@ -14,12 +14,6 @@ std::string Claims::prepare() {
   const size_t n = p_.graph.nodes.size();
   of_.assign(n, nullptr);
   located_.assign(n, {});
-  for (const TermNode& t : c_.terms) {
-    if (t.kind != TermKind::Base) continue;
-    if (t.origin >= n || p_.graph[t.origin].dtype == ir::DType::Token)
-      return fmt::format("an unknown comes from node {}, which there is not", t.origin);
-    if (t.dims != p_.graph[t.origin].shape) return fmt::format("the unknown of node {} has another shape than the node", t.origin);
-  }
   for (size_t k = 0; k < c_.claims.size(); ++k) {
     const Claim& c = c_.claims[k];
     if (c.node >= n) return fmt::format("a claim about node {}, which there is not", c.node);
@@ -68,11 +62,7 @@ uint64_t Claims::number(NodeId v, const int64_t* i) const {
 
 void Claims::top_terms(NodeId v, std::vector<uint32_t>& out) const {
   if (!has(v)) return;  // a tuple
-  for (const Cell& c : of_[v]->cells) {
-    for (const Product& t : c.poly) {
-      for (const Factor& f : t.f) out.push_back(t_.kernel(f.node));
-    }
-  }
+  for (const Cell& c : of_[v]->cells) each_read(c.poly, [&](const Factor& f) { out.push_back(t_.kernel(f.node)); });
 }
 
 bool Claims::is_own_unknown(NodeId v) const {
@@ -130,8 +120,15 @@ std::vector<Points::Link> Points::links(NodeId v, size_t operand) const {
   const ir::Node& n = p_.graph[v];
   const ir::Shape& s = p_.graph[n.in[operand]].shape;
   std::vector<Link> out;
-  auto plain = [&](size_t in, size_t to, int64_t offset = 0, int64_t step = 1) { out.push_back({in, to, offset, step}); };
+  auto plain = [&](size_t in, size_t to, int64_t offset = 0, int64_t step = 1, int64_t factor = 1) {
+    out.push_back({in, to, offset, step, factor});
+  };
   switch (n.op) {
+    case Op::Scatter:
+    case Op::DynamicUpdate:
+    case Op::Scan:
+      if (operand != 0) break;
+      [[fallthrough]];
     case Op::Map:
       for (size_t d = 0; d < s.size(); ++d) plain(d, d);
       break;
@@ -143,7 +140,7 @@ std::vector<Points::Link> Points::links(NodeId v, size_t operand) const {
       break;
     case Op::Reverse:
       for (size_t k = 0; k < s.size(); ++k) {
-        contains(n.a, k) ? plain(k, k, s[k] - 1, -1) : plain(k, k);
+        contains(n.a, k) ? plain(k, k, 1 - s[k], 1, -1) : plain(k, k);
       }
       break;
     case Op::Broadcast:
@@ -152,9 +149,7 @@ std::vector<Points::Link> Points::links(NodeId v, size_t operand) const {
       }
       break;
     case Op::Pad:
-      if (operand == 0) {
-        for (size_t k = 0; k < s.size(); ++k) out.push_back({k, k, 0, 0}), out.back().offset = n.a[k], out.back().step = -1000 - n.c[k];
-      }
+      for (size_t k = 0; operand == 0 && k < s.size(); ++k) plain(k, k, -n.a[k], 1, n.c[k] + 1);
       break;
     case Op::Concat: {
       int64_t before = 0;
@@ -167,43 +162,17 @@ std::vector<Points::Link> Points::links(NodeId v, size_t operand) const {
         if (!contains(n.a, k)) plain(k, k);
       }
       break;
-    case Op::Reduce: {
-      size_t kept = 0;
-      for (size_t d = 0; d < s.size(); ++d) {
-        if (!contains(n.a, d)) plain(d, kept++);
-      }
-      break;
-    }
+    case Op::Reduce:
     case Op::Contract: {
-      size_t at = 0;
-      for (size_t q = 0; q < n.a.size(); q += 2, ++at) plain(static_cast<size_t>(n.a[q + operand]), at);
-      for (size_t side = 0; side < 2; ++side) {
-        const ir::Shape& t = p_.graph[n.in[side]].shape;
-        for (size_t d = 0; d < t.size(); ++d) {
-          bool bound = false;
-          for (size_t q = side; q < n.a.size(); q += 2) bound |= n.a[q] == static_cast<int64_t>(d);
-          for (size_t q = side; q < n.b.size(); q += 2) bound |= n.b[q] == static_cast<int64_t>(d);
-          if (bound) continue;
-          if (side == operand) plain(d, at);
-          ++at;
-        }
+      const std::vector<int64_t> to = dims_of(p_.graph, v, operand);
+      for (size_t d = 0; d < s.size(); ++d) {
+        if (to[d] >= 0) plain(d, static_cast<size_t>(to[d]));
       }
       break;
     }
     case Op::Take:
-      if (operand == 0) {
-        for (size_t k = 0; k < s.size(); ++k) {
-          if (n.a[k] >= 0) plain(k, static_cast<size_t>(n.a[k]));
-        }
-      } else {
-        for (size_t k = 0; k < s.size() && k < n.b.size(); ++k) plain(k, static_cast<size_t>(n.b[k]));
-      }
-      break;
-    case Op::Scatter:
-    case Op::DynamicUpdate:
-    case Op::Scan:
-      if (operand == 0) {
-        for (size_t k = 0; k < s.size(); ++k) plain(k, k);
+      for (size_t k = 0; k < s.size() && (operand == 0 || k < n.b.size()); ++k) {
+        if (const int64_t to = operand == 0 ? n.a[k] : n.b[k]; to >= 0) plain(k, static_cast<size_t>(to));
       }
       break;
     default: break;
@@ -249,13 +218,11 @@ uint64_t Points::signature(NodeId v, const std::vector<NodeId>& values, const In
     const bool scalar = p_.graph[u].shape.empty();
     const Cell* c = claims_.cell(u, scalar ? nullptr : i.data(), x);
     if (!c) continue;
-    for (const Product& t : c->poly) {
-      for (const Factor& f : t.f) {
-        if (t_.node(f.node).kind != TermKind::Bracket) continue;
-        rows_at(f.map, x, at);
-        h = mix(h, t_.define(f.node, at.data()).v != 0);
-      }
-    }
+    each_read(c->poly, [&](const Factor& f) {
+      if (t_.node(f.node).kind != TermKind::Bracket) return;
+      rows_at(f.map, x, at);
+      h = mix(h, t_.define(f.node, at.data()).v != 0);
+    });
   }
   const ir::Node& n = p_.graph[v];
   if (n.op == Op::Map && n.fn >= ir::Fn::Eq && n.fn <= ir::Fn::Ge) {
@@ -271,12 +238,8 @@ void Points::changes(NodeId v, const std::vector<NodeId>& values) {
   bool worth = p_.graph[v].op == Op::Map && p_.graph[v].fn >= ir::Fn::Eq && p_.graph[v].fn <= ir::Fn::Ge &&
                !ir::is_float(p_.graph[p_.graph[v].in[0]].dtype);
   for (NodeId u : values) {
-    if (worth) break;
-    for (const Cell& c : claims_.claim(u).cells) {
-      for (const Product& t : c.poly) {
-        for (const Factor& f : t.f) worth |= t_.node(f.node).kind == TermKind::Bracket;
-      }
-    }
+    for (const Cell& c : claims_.claim(u).cells)
+      each_read(c.poly, [&](const Factor& f) { worth |= t_.node(f.node).kind == TermKind::Bracket; });
   }
   if (!worth || found_.empty()) return;
   const ir::Shape& shape = p_.graph[v].shape;
@@ -354,11 +317,7 @@ std::vector<Index> Points::of(NodeId v, bool with_operands) {
         continue;
       }
       if (map.empty()) continue;
-      auto through = [&](const Link& l, int64_t x) {
-        if (l.step <= -1000) return l.offset + x * (-l.step - 1000 + 1);  // padding: out = low + x * (interior + 1)
-        const int64_t y = x - l.offset;
-        return l.step == -1 ? -y : y / l.step;
-      };
+      auto through = [](const Link& l, int64_t x) { return (l.factor * x - l.offset) / l.step; };
       for (const Link& l : map) {
         border(l.out, through(l, c.low[l.in]), through(l, c.high[l.in]));
         if (l.step > 1) border(l.out, through(l, c.low[l.in] + l.step - 1), through(l, c.high[l.in]));

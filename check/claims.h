@@ -56,7 +56,7 @@ class Points {
  private:
   struct Link {
     size_t in, out;
-    int64_t offset, step;  // out = (in - offset) / step
+    int64_t offset, step, factor;  // out = (factor * in - offset) / step
   };
   std::vector<Link> links(ir::NodeId v, size_t operand) const;
   void corners(const Located& cell, int amount, std::vector<Index>& out);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "check/cells.h"
 #include "check/index.h"
 #include "check/terms.h"
 
@@ -31,6 +32,15 @@ Range row_range(const int64_t* row, const std::vector<int64_t>& ext, const std::
     r.second += std::max(a, b);
   }
   return r;
+}
+
+// The reads are within the term's dimensions: outside, it is undefined.
+bool in_bounds(const TermNode& t, const std::vector<int64_t>& map, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) {
+  for (size_t d = 0; d < t.dims.size(); ++d) {
+    const Range r = row_range(map.data() + d * (ext.size() + 1), ext, low);
+    if (t.dims[d] != kUnbounded && (r.first < 0 || r.second >= t.dims[d])) return false;
+  }
+  return true;
 }
 
 Range times(Range a, Range b) {
@@ -64,6 +74,15 @@ void type_range(DType t, Derived& d) {
   d.nonneg = d.lo >= 0;
 }
 
+// What holds of either.
+Derived either(Derived a, const Derived& b) {
+  a.finite &= b.finite, a.noinf &= b.noinf, a.nonneg &= b.nonneg, a.nonzero &= b.nonzero, a.integer &= b.integer;
+  a.lo = std::min(a.lo, b.lo), a.hi = std::max(a.hi, b.hi);
+  return a;
+}
+
+bool compares(Fn fn) { return fn >= Fn::Eq && fn <= Fn::Ge; }
+
 }  // namespace
 
 // Claims read terms in their cells, and terms read others: so far a dimension that nothing bounds goes. Facts are derived for no more than
@@ -72,19 +91,17 @@ void Terms::find_reads() {
   const size_t n = c_.terms.size();
   std::vector<std::vector<Range>> read(n);
   auto note = [&](const Poly& p, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) {
-    for (const Product& t : p) {
-      for (const Factor& f : t.f) {
-        const std::vector<int64_t>& dims = c_.terms[f.node].dims;
-        std::vector<Range>& r = read[f.node];
-        const bool fresh = r.empty();
-        r.resize(dims.size());
-        for (size_t d = 0; d < dims.size(); ++d) {
-          Range x = row_range(f.map.data() + d * (ext.size() + 1), ext, low);
-          x.first = std::max(x.first, -kMost), x.second = std::min(x.second, kMost);
-          r[d] = fresh ? x : Range{std::min(r[d].first, x.first), std::max(r[d].second, x.second)};
-        }
+    each_read(p, [&](const Factor& f) {
+      const std::vector<int64_t>& dims = c_.terms[f.node].dims;
+      std::vector<Range>& r = read[f.node];
+      const bool fresh = r.empty();
+      r.resize(dims.size());
+      for (size_t d = 0; d < dims.size(); ++d) {
+        Range x = row_range(f.map.data() + d * (ext.size() + 1), ext, low);
+        x.first = std::max(x.first, -kMost), x.second = std::min(x.second, kMost);
+        r[d] = fresh ? x : Range{std::min(r[d].first, x.first), std::max(r[d].second, x.second)};
       }
-    }
+    });
   };
   for (const Claim& c : c_.claims) {
     for (const Cell& k : c.cells) note(k.poly, k.ext, std::vector<int64_t>(k.ext.size(), 0));
@@ -107,6 +124,60 @@ void Terms::find_reads() {
       note(t.args[a], ext, low);
     }
     for (const Cell& k : t.cells) note(k.poly, k.ext, std::vector<int64_t>(k.ext.size(), 0));
+  }
+}
+
+void Terms::Limit::narrow(const std::vector<int64_t>& x, size_t k, const std::vector<int64_t>& box, int64_t& from, int64_t& to) const {
+  const __int128 sign = row[k] < 0 ? -1 : 1, step = sign * row[k];
+  if (step == 0) return;
+  __int128 least = sign * row[x.size()], most = least;  // of everything but k
+  for (size_t v = 0; v < x.size(); ++v) {
+    const bool later = v > k;
+    const int64_t* of = box.data() + (later ? 2 * (v - (x.size() - box.size() / 2)) : 0);
+    const __int128 a = sign * row[v] * (later ? of[0] : x[v]), b = sign * row[v] * (later ? of[1] - 1 : x[v]);
+    if (v != k) least += std::min(a, b), most += std::max(a, b);
+  }
+  const __int128 low = sign > 0 ? lo : 1 - static_cast<__int128>(hi), high = sign > 0 ? hi : 1 - static_cast<__int128>(lo);
+  auto up = [&](__int128 v) { return v <= 0 ? -(-v / step) : (v + step - 1) / step; };  // v / step
+  from = static_cast<int64_t>(std::max<__int128>(from, up(low - most)));
+  to = static_cast<int64_t>(std::min<__int128>(to, up(high - least)));
+}
+
+// Brackets of one integer form, in which everything but the indices has a known range.
+void Terms::find_limits(uint32_t id) {
+  const TermNode& n = c_.terms[id];
+  if (n.kind != TermKind::Red || n.fn != Fn::Add || n.args[0].size() != 1) return;
+  std::vector<int64_t> ext, low, rows;
+  variables(n, 0, extent_[id], low_[id], ext, low);
+  const size_t w = ext.size() + 1;
+  for (const Factor& f : n.args[0][0].f) {
+    const TermNode& b = c_.terms[f.node];
+    if (b.kind != TermKind::Bracket || f.num <= 0) continue;
+    bool known = b.args[0].size() <= 8 && in_bounds(b, f.map, ext, low);
+    Limit limit{std::vector<int64_t>(w, 0), b.lo, b.hi};
+    __int128 least = 0, most = 0;
+    for (const Product& t : b.args[0]) {
+      known = known && t.den == 1 && std::abs(t.num) < (1 << 20) && t.f.size() <= 1;
+      if (!known) break;
+      Range r{t.num, t.num};
+      if (!t.f.empty()) {
+        const TermNode& read = c_.terms[t.f[0].node];
+        const Derived& d = derived_[t.f[0].node];
+        known = plain(t.f[0]) && compose(t.f[0].map, b.dims.size(), f.map, w, rows) && in_bounds(read, rows, ext, low);
+        if (known && read.kind == TermKind::Iota) {
+          for (size_t k = 0; k < w; ++k) known = known && std::abs(rows[k]) < (1 << 30), limit.row[k] += known ? t.num * rows[k] : 0;
+          continue;
+        }
+        known = known && d.finite && d.integer && d.lo > kNegInf && d.hi < kPosInf;
+        r = times({d.lo, d.hi}, r);
+      }
+      least += r.first, most += r.second;
+    }
+    const Range row = row_range(limit.row.data(), ext, low);
+    if (!known || row.first < -kMost / 4 || row.second > kMost / 4 || least < -kMost || most > kMost) continue;
+    if (b.lo > kNegInf) limit.lo = clip(b.lo - most);
+    if (b.hi < kPosInf) limit.hi = clip(b.hi - least);
+    limits_[id].push_back(std::move(limit));
   }
 }
 
@@ -172,11 +243,7 @@ Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const s
       d.nonneg = r.first >= 0;
       d.nonzero = r.first > 0 || r.second < 0;
     } else {
-      for (size_t k = 0; k < n.dims.size(); ++k) {
-        if (n.dims[k] == kUnbounded) continue;
-        const Range r = row_range(f.map.data() + k * w, ext, low);
-        if (r.first < 0 || r.second >= n.dims[k]) d.finite = false;
-      }
+      d.finite &= in_bounds(n, f.map, ext, low);
     }
     const bool whole = f.den == 1, even = whole && f.num % 2 == 0;
     const bool nonpos = d.integer && d.hi <= 0 && whole && !even;
@@ -190,16 +257,9 @@ Derived Terms::derive(const Product& t, const std::vector<int64_t>& ext, const s
       int64_t lo = d.lo, hi = d.hi;
       if (n.kind == TermKind::Base && t.f.size() > 1) bracketed(t, f.node, f.map, w, lo, hi);
       Range r{std::min(lo, hi), hi};
-      if (even && f.num == 2) {
-        const __int128 m = std::max(r.first < 0 ? -r.first : r.first, r.second < 0 ? -r.second : r.second);
-        const __int128 l =
-            r.first <= 0 && r.second >= 0 ? 0 : std::min(r.first < 0 ? -r.first : r.first, r.second < 0 ? -r.second : r.second);
-        r = times({l, m}, {l, m});
-        range = times(range, r);
-      } else {
-        for (int64_t k = 0; k < std::min<int64_t>(f.num, 8); ++k) range = times(range, r);
-        if (f.num > 8) range = {-kMost, kMost};
-      }
+      if (even && r.first < 0) r = r.second < 0 ? Range{-r.second, -r.first} : Range{0, std::max(-r.first, r.second)};
+      for (int64_t k = 0; k < std::min<int64_t>(f.num, 8); ++k) range = times(range, r);
+      if (f.num > 8) range = {-kMost, kMost};
     }
   }
   if (minus) out.nonneg = t.num == 0;
@@ -253,13 +313,11 @@ void Terms::find_guards(uint32_t id) {
       const Derived i = derive(t.args[a], ext, low);
       if (i.lo < 0 || i.hi >= t.inner[0][a - 1]) {
         Guard g{&t.args[a], std::vector<int64_t>(own * (own + 1), 0), own, t.inner[0][a - 1]};
-        for (const Product& p : t.args[a]) {  // the variables that it reads
-          for (const Factor& f : p.f) {
-            for (size_t k = 0; k < f.map.size(); ++k) {
-              if (const size_t d = k % (own + 1); d < own && f.map[k] != 0) g.rows[d * (own + 1) + d] = 1;
-            }
+        each_read(t.args[a], [&](const Factor& f) {  // the variables that it reads
+          for (size_t k = 0; k < f.map.size(); ++k) {
+            if (const size_t d = k % (own + 1); d < own && f.map[k] != 0) g.rows[d * (own + 1) + d] = 1;
           }
-        }
+        });
         out.push_back(std::move(g));
       }
     }
@@ -412,11 +470,6 @@ Derived Terms::derived_in(uint32_t id, const std::vector<int64_t>& ext, const st
   return d;
 }
 
-Derived Terms::derived_at(uint32_t id, const int64_t* index) const {
-  const size_t n = c_.terms[id].dims.size();
-  return derived_in(id, std::vector<int64_t>(n, 1), std::vector<int64_t>(index, index + n));
-}
-
 Derived Terms::derive_node(const TermNode& n, const std::vector<int64_t>& own, const std::vector<int64_t>& from) const {
   Derived k = derive_kind(n, own, from);
   // Functions of reals that are finite or undefined where their arguments are.
@@ -470,18 +523,16 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
       return k;
     }
     case TermKind::Grid: {
-      bool first = true;
-      for (const Cell& c : n.cells) {
+      std::vector<Located> cells(n.cells.size());
+      bool covered = true;
+      for (size_t i = 0; i < cells.size(); ++i) {
+        const Cell& c = n.cells[i];
         const Derived d = derive(c.poly, c.ext, std::vector<int64_t>(c.ext.size(), 0));
-        if (first) {
-          k = d;
-        } else {
-          k.noinf &= d.noinf, k.nonneg &= d.nonneg, k.nonzero &= d.nonzero, k.integer &= d.integer;
-          k.lo = std::min(k.lo, d.lo), k.hi = std::max(k.hi, d.hi);
-        }
-        first = false;
+        k = i == 0 ? d : either(k, d);
+        cells[i].cell = &c;
+        covered = covered && locate(c.ext, c.pos, n.dims, cells[i]).empty();
       }
-      k.finite = false;  // whether the cells cover everything is not looked at
+      k.finite = k.finite && covered && partition(cells, n.dims, true).empty();
       return k;
     }
     case TermKind::Red: {
@@ -550,6 +601,7 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
     return v;
   };
   auto among = [&](std::initializer_list<Fn> list) { return std::find(list.begin(), list.end(), n.fn) != list.end(); };
+  if (among({Fn::Sin, Fn::Cos, Fn::Erfc})) return k.finite = a.finite, k;
   if (among({Fn::Exp, Fn::Exp2, Fn::Logistic, Fn::Cosh})) {
     k.finite = a.finite;
     k.nonneg = true;
@@ -566,17 +618,13 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
     if (n.fn == Fn::Sign) k.integer = true, k.lo = k.nonneg ? 0 : -1, k.hi = 1, k.nonzero = a.nonzero;
     return k;
   }
-  if (n.fn >= Fn::Eq && n.fn <= Fn::Ge) k.finite = all(&Derived::finite);
-  if (among({Fn::IsFinite, Fn::IsNan, Fn::IsInf})) k.finite = true;
-  if ((n.fn >= Fn::Eq && n.fn <= Fn::Ge) || among({Fn::IsFinite, Fn::IsNan, Fn::IsInf})) {
+  if (compares(n.fn) || among({Fn::IsFinite, Fn::IsNan, Fn::IsInf})) {
+    k.finite = !compares(n.fn) || all(&Derived::finite);
     k.nonneg = k.integer = true;
     k.lo = 0, k.hi = 1;
     return k;
   }
   switch (n.fn) {
-    case Fn::Sin:
-    case Fn::Cos:
-    case Fn::Erfc: k.finite = a.finite; return k;
     case Fn::Log: k.finite = a.finite && a.nonneg && a.nonzero; return k;
     case Fn::Pow: {
       const Derived b = arg(1);
@@ -614,11 +662,8 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
     case Fn::Select: {
       const Derived x = arg(1), y = arg(2);
       if (a.finite && a.integer && a.lo == a.hi) return a.lo != 0 ? x : y;  // the branch that is taken here
-      k.finite = a.finite && x.finite && y.finite;
-      k.nonneg = x.nonneg && y.nonneg;
-      k.nonzero = x.nonzero && y.nonzero;
-      k.integer = x.integer && y.integer;
-      k.lo = std::min(x.lo, y.lo), k.hi = std::max(x.hi, y.hi);
+      k = either(x, y);
+      k.finite &= a.finite;
       return k;
     }
     default: break;

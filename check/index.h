@@ -55,6 +55,19 @@ inline bool contains(const std::vector<int64_t>& list, size_t value) {
 
 inline bool plain(const Factor& f) { return f.num == 1 && f.den == 1; }
 
+// All reads that stand in a poly, and in a term's definition.
+template <typename F>
+void each_read(const Poly& p, F f) {
+  for (const Product& t : p) {
+    for (const Factor& read : t.f) f(read);
+  }
+}
+template <typename F>
+void each_read(const TermNode& n, F f) {
+  for (const Poly& p : n.args) each_read(p, f);
+  for (const Cell& c : n.cells) each_read(c.poly, f);
+}
+
 // The poly is one read of one term (or a positive multiple of one), or null.
 inline const Factor* only_read(const Poly& p, bool scaled = false) {
   const bool one = p.size() == 1 && p[0].f.size() == 1 && plain(p[0].f[0]) && p[0].num > 0;

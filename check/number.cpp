@@ -149,23 +149,18 @@ Number neg(const Number& a) { return {-a.v, a.e, a.x}; }
 
 Number mul(const Number& a, const Number& b) {
   const long double p = a.v * b.v, size = std::fabs(p);
-  if (size < 0x1p8000L && size > 0x1p-8000L && a.x == 0 && b.x == 0) {  // nearly always
-    if (a.e == 0 && b.e == 0) return {p, product_error(a.v, b.v, p) == 0 ? 0 : size};
-    return {p, size + std::fabs(a.v) * b.e + std::fabs(b.v) * a.e};
+  if (!(size < 0x1p8000L && size > 0x1p-8000L && a.x == 0 && b.x == 0)) {  // hardly ever
+    if ((far(a) || far(b) || large(p)) && finite(a) && finite(b) && a.v != 0 && b.v != 0) {
+      int ea = 0, eb = 0;
+      const long double x = std::frexp(a.v, &ea), y = std::frexp(b.v, &eb);
+      const long double xe = std::ldexp(a.e, -ea), ye = std::ldexp(b.e, -eb);
+      return scaled(x * y, std::fabs(x * y) + std::fabs(x) * ye + std::fabs(y) * xe, a.x + b.x + ea + eb);
+    }
+    if (!std::isfinite(p)) return {p, 0};
+    if ((a.e == 0 && a.v == 0) || (b.e == 0 && b.v == 0)) return {0, 0};
   }
-  if ((far(a) || far(b) || large(p)) && finite(a) && finite(b) && a.v != 0 && b.v != 0) {
-    int ea = 0, eb = 0;
-    const long double x = std::frexp(a.v, &ea), y = std::frexp(b.v, &eb);
-    const long double xe = std::ldexp(a.e, -ea), ye = std::ldexp(b.e, -eb);
-    return scaled(x * y, std::fabs(x * y) + std::fabs(x) * ye + std::fabs(y) * xe, a.x + b.x + ea + eb);
-  }
-  if (!std::isfinite(p)) return {p, 0};
-  if (a.e == 0 && b.e == 0) {
-    if (product_error(a.v, b.v, p) == 0) return {p, 0, 0};
-    return {p, std::fabs(p)};
-  }
-  if ((a.e == 0 && a.v == 0) || (b.e == 0 && b.v == 0)) return {0, 0};
-  return {p, std::fabs(p) + std::fabs(a.v) * b.e + std::fabs(b.v) * a.e};
+  if (a.e == 0 && b.e == 0) return {p, product_error(a.v, b.v, p) == 0 ? 0 : size};
+  return {p, size + std::fabs(a.v) * b.e + std::fabs(b.v) * a.e};
 }
 
 Number fraction(int64_t num, int64_t den) {
@@ -276,71 +271,60 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
   }
   bool beyond = false;
   for (size_t k = 0; k < n; ++k) beyond |= far(a[k]);
-  if (beyond) {
-    const bool fine = fn == Fn::Add || fn == Fn::Mul || fn == Fn::Sub || fn == Fn::Neg || fn == Fn::Div || fn == Fn::Sqrt ||
-                      fn == Fn::Rsqrt || fn == Fn::Log || fn == Fn::Abs || fn == Fn::Sign || (fn >= Fn::Eq && fn <= Fn::Ge) ||
-                      fn == Fn::IsFinite || fn == Fn::IsNan || fn == Fn::IsInf || fn == Fn::Convert || fn == Fn::Max || fn == Fn::Min ||
-                      fn == Fn::Log1p || fn == Fn::Expm1;
-    if (!fine || ir::is_int(to)) return uncertain = true, undefined();
-    if (fn == Fn::Max || fn == Fn::Min) {
-      Number r = a[0];
-      for (size_t k = 1; k < n; ++k) {
-        bool close = false;
-        if ((order(a[k], r, close) > 0) == (fn == Fn::Max)) r = a[k];
-      }
-      return r;
-    }
-    if (fn == Fn::Log) {
-      if (a[0].v < 0) return undefined();
-      const long double t = logarithm(a[0]);
-      return {t, std::fabs(t) + a[0].e / a[0].v, 0};
-    }
-    if (fn == Fn::Abs) return {std::fabs(a[0].v), a[0].e, a[0].x};
-  }
   const Number& x = a[0];
   auto fold = [&](auto f) {
     Number r = x;
     for (size_t k = 1; k < n; ++k) r = f(r, a[k]);
     return r;
   };
+  if (beyond) {
+    const bool fine = fn == Fn::Add || fn == Fn::Mul || fn == Fn::Sub || fn == Fn::Neg || fn == Fn::Div || fn == Fn::Sqrt ||
+                      fn == Fn::Rsqrt || fn == Fn::Log || fn == Fn::Abs || fn == Fn::Sign || (fn >= Fn::Eq && fn <= Fn::Ge) ||
+                      fn == Fn::IsFinite || fn == Fn::IsNan || fn == Fn::IsInf || fn == Fn::Convert || fn == Fn::Max || fn == Fn::Min ||
+                      fn == Fn::Log1p || fn == Fn::Expm1;
+    if (!fine || ir::is_int(to)) return uncertain = true, undefined();
+    bool close = false;
+    if (fn == Fn::Max) return fold([&](const Number& p, const Number& q) { return order(q, p, close) > 0 ? q : p; });
+    if (fn == Fn::Min) return fold([&](const Number& p, const Number& q) { return order(q, p, close) > 0 ? p : q; });
+    if (fn == Fn::Log) {
+      if (x.v < 0) return undefined();
+      const long double t = logarithm(x);
+      return {t, std::fabs(t) + x.e / x.v, 0};
+    }
+    if (fn == Fn::Abs) return {std::fabs(x.v), x.e, x.x};
+  }
   auto ints = [&](Number r) { return ir::is_int(to) ? wrap(r, to, uncertain) : r; };
   auto logic = [&](bool v) { return exact(v ? 1 : 0); };
   switch (fn) {
     case Fn::Add:
-      if (boolean) return fold([&](const Number& p, const Number& q) { return logic(p.v != 0 || q.v != 0); });
-      return ints(fold([](const Number& p, const Number& q) { return add(p, q); }));
     case Fn::Mul:
-      if (boolean) return fold([&](const Number& p, const Number& q) { return logic(p.v != 0 && q.v != 0); });
-      return ints(fold([](const Number& p, const Number& q) { return mul(p, q); }));
+    case Fn::And:
+    case Fn::Or: {
+      const bool either = fn == Fn::Add || fn == Fn::Or, bits = fn == Fn::And || fn == Fn::Or;
+      if (boolean || (bits && !ir::is_int(to)))
+        return fold([&](const Number& p, const Number& q) { return logic(either ? p.v != 0 || q.v != 0 : p.v != 0 && q.v != 0); });
+      return bits ? bitwise(fn, a, n, to, uncertain) : ints(fold(either ? add : mul));
+    }
     case Fn::Sub: return ints(add(x, neg(a[1])));
     case Fn::Neg: return ints(neg(x));
     case Fn::Max: return fold([](const Number& p, const Number& q) { return Number{std::max(p.v, q.v), std::max(p.e, q.e)}; });
     case Fn::Min: return fold([](const Number& p, const Number& q) { return Number{std::min(p.v, q.v), std::max(p.e, q.e)}; });
-    case Fn::And:
-      if (boolean || !ir::is_int(to)) return fold([&](const Number& p, const Number& q) { return logic(p.v != 0 && q.v != 0); });
-      return bitwise(fn, a, n, to, uncertain);
-    case Fn::Or:
-      if (boolean || !ir::is_int(to)) return fold([&](const Number& p, const Number& q) { return logic(p.v != 0 || q.v != 0); });
-      return bitwise(fn, a, n, to, uncertain);
     case Fn::Xor:
-      if (boolean) return logic((x.v != 0) != (a[1].v != 0));
-      return bitwise(fn, a, n, to, uncertain);
     case Fn::Not:
-      if (boolean) return logic(x.v == 0);
-      return bitwise(fn, a, n, to, uncertain);
+      if (boolean) return logic((x.v != 0) != (fn == Fn::Not || a[1].v != 0));
+      [[fallthrough]];
     case Fn::Shl:
     case Fn::ShrA:
     case Fn::ShrL:
     case Fn::PopCount:
     case Fn::Clz: return bitwise(fn, a, n, to, uncertain);
     case Fn::Div:
-      if (ir::is_int(to)) return integer_division(fn, x, a[1], to, uncertain);
-      return divide(x, a[1], uncertain);
     case Fn::FloorDiv:
     case Fn::Rem:
     case Fn::Mod: {
       if (ir::is_int(to)) return integer_division(fn, x, a[1], to, uncertain);
       const Number q = divide(x, a[1], uncertain);
+      if (fn == Fn::Div) return q;
       if (!finite(q) || !finite(a[1])) return undefined();
       const Number whole{fn == Fn::Rem ? (q.v < 0 ? -floor_of(neg(q), uncertain) : floor_of(q, uncertain)) : floor_of(q, uncertain), 0};
       if (fn == Fn::FloorDiv) return whole;

@@ -81,6 +81,21 @@ bool Operators::view(ir::NodeId v, const Index& i, ir::NodeId& from, Index& j) c
   }
 }
 
+std::vector<int64_t> dims_of(const ir::Graph& graph, ir::NodeId v, size_t operand) {
+  const ir::Node& n = graph[v];
+  std::vector<int64_t> out(graph[n.in[operand]].shape.size(), INT64_MIN);
+  int64_t next = 0;
+  if (n.op == Op::Contract) {
+    for (size_t q = operand; q < n.a.size(); q += 2) out[static_cast<size_t>(n.a[q])] = next++;
+    for (size_t q = operand; q < n.b.size(); q += 2) out[static_cast<size_t>(n.b[q])] = -1 - static_cast<int64_t>(q / 2);
+    if (operand == 1) next += static_cast<int64_t>(graph[n.in[0]].shape.size() - n.a.size() / 2 - n.b.size() / 2);
+  } else {
+    for (size_t k = 0; k < n.a.size(); ++k) out[static_cast<size_t>(n.a[k])] = -1 - static_cast<int64_t>(k);
+  }
+  for (int64_t& d : out) d = d == INT64_MIN ? next++ : d;
+  return out;
+}
+
 bool Operators::reduces(ir::NodeId v, std::vector<int64_t>& extents) const {
   const ir::Node& n = g_[v];
   extents.clear();
@@ -103,18 +118,6 @@ bool Operators::reduces(ir::NodeId v, std::vector<int64_t>& extents) const {
 Number Operators::body(ir::NodeId v, const Index& i, const Index& k) {
   const ir::Node& n = g_[v];
   const ir::Shape& s = g_[n.in[0]].shape;
-  Index x(s.size(), 0);
-  if (n.op == Op::Reduce) {  // S-21
-    size_t reduced = 0, kept = 0;
-    for (size_t d = 0; d < s.size(); ++d) {
-      if (reduced < n.a.size() && n.a[reduced] == static_cast<int64_t>(d)) {
-        x[d] = k[reduced++];
-      } else {
-        x[d] = i[kept++];
-      }
-    }
-    return read_(n.in[0], x.data());
-  }
   if (n.op == Op::Scatter) {  // S-25: the update at place k where it goes to i, and a share of the data
     const ir::Shape& u = g_[n.in[1]].shape;
     Index at(k), y(u.size(), 0);
@@ -144,26 +147,15 @@ Number Operators::body(ir::NodeId v, const Index& i, const Index& k) {
     }
     return mine ? add(share, read_(n.in[1], y.data())) : share;
   }
-  // S-23
-  const ir::Shape& t = g_[n.in[1]].shape;
-  Index y(t.size(), 0);
-  std::vector<char> xs(s.size(), 0), ys(t.size(), 0);
-  size_t at = 0;
-  for (size_t p = 0; p < n.a.size(); p += 2, ++at) {
-    x[static_cast<size_t>(n.a[p])] = y[static_cast<size_t>(n.a[p + 1])] = i[at];
-    xs[static_cast<size_t>(n.a[p])] = ys[static_cast<size_t>(n.a[p + 1])] = 1;
+  Number product = exact(1);  // S-21, S-23
+  for (size_t a = 0; a < n.in.size(); ++a) {
+    const std::vector<int64_t> to = dims_of(g_, v, a);
+    Index x;
+    for (int64_t d : to) x.push_back(d >= 0 ? i[static_cast<size_t>(d)] : k[static_cast<size_t>(-1 - d)]);
+    const Number value = read_(n.in[a], x.data());
+    product = a == 0 ? value : mul(product, value);
   }
-  for (size_t p = 0; p < n.b.size(); p += 2) {
-    x[static_cast<size_t>(n.b[p])] = y[static_cast<size_t>(n.b[p + 1])] = k[p / 2];
-    xs[static_cast<size_t>(n.b[p])] = ys[static_cast<size_t>(n.b[p + 1])] = 1;
-  }
-  for (size_t d = 0; d < s.size(); ++d) {
-    if (!xs[d]) x[d] = i[at++];
-  }
-  for (size_t d = 0; d < t.size(); ++d) {
-    if (!ys[d]) y[d] = i[at++];
-  }
-  return mul(read_(n.in[0], x.data()), read_(n.in[1], y.data()));
+  return product;
 }
 
 Number Operators::reduce(ir::NodeId v, const Index& i) {
@@ -175,14 +167,10 @@ Number Operators::reduce(ir::NodeId v, const Index& i) {
   if (volume(extents) == 0) return r;
   if (!pay(static_cast<uint64_t>(volume(extents)))) return undefined();
   Index k(extents.size(), 0);
-  const bool plain = fn == Fn::Add && !ir::is_int(n.dtype) && n.dtype != DType::Bool;
   bool first = true;
   do {
     const Number x = body(v, i, k);
-    r = first && fn != Fn::Add                 ? x
-        : plain                                ? add(r, x)
-        : fn == Fn::Add && ir::is_int(n.dtype) ? add(r, x)
-                                               : combine(fn, r, x, n.dtype, uncertain);
+    r = first && fn != Fn::Add ? x : fn == Fn::Add && n.dtype != DType::Bool ? add(r, x) : combine(fn, r, x, n.dtype, uncertain);
     first = false;
   } while (next(k, extents));
   if (fn == Fn::Add && ir::is_int(n.dtype)) r = wrap(r, n.dtype, uncertain);  // wrapping at the end is wrapping at every step

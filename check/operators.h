@@ -12,6 +12,9 @@
 
 namespace shardproof::check {
 
+// Sums of products and reductions: where each dimension of an operand goes, a dimension of the result or -1 - (variable that is summed).
+std::vector<int64_t> dims_of(const ir::Graph& graph, ir::NodeId v, size_t operand);
+
 class Operators {
  public:
   using Read = std::function<Number(ir::NodeId, const int64_t*)>;

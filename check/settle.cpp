@@ -26,16 +26,13 @@ bool agree(Relation relation, const Number& l, const Number& r) {
 std::vector<uint32_t> frontier(Terms& t) {
   std::vector<uint32_t> sides[2], out;
   for (int s = 0; s < 2; ++s) {
-    for (uint32_t id : t.leaves[s]) sides[s].push_back(t.kernel(id));
-    std::sort(sides[s].begin(), sides[s].end());
-  }
-  // Masks and indices decide what is read at all.
-  for (int s = 0; s < 2; ++s) {
     for (uint32_t id : t.leaves[s]) {
+      sides[s].push_back(t.kernel(id));
       if (t.node(id).kind == TermKind::Bracket) out.push_back(id);
     }
+    std::sort(sides[s].begin(), sides[s].end());
   }
-  if (!out.empty()) return out;
+  if (!out.empty()) return out;  // masks and indices decide what is read at all
   out = t.align(sides[0], sides[1]);
   if (!out.empty()) return out;
   // Relatives: a term over nothing but what is read anyway, and terms over the same things as another (a sum and the sum of it over one

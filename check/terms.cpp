@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kDepth = 1500, kTries = 100;
 constexpr size_t kUsualRank = 16;
+constexpr long double kThin = 100;
 
 DType type_named(const std::string& name) {
   for (int t = 0; t <= static_cast<int>(DType::Token); ++t) {
@@ -38,6 +39,7 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
   const size_t n = c_.terms.size();
   derived_.resize(n);
   guards_.resize(n);
+  limits_.resize(n);
   positional_.assign(n, 0);
   helped_.assign(n, 0);
   moods_.assign(n, Mood::None);
@@ -51,13 +53,10 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
   for (uint32_t id = 0; id < n; ++id) {
     const TermNode& t = c_.terms[id];
     positional_[id] = t.kind == TermKind::Iota;
-    for (size_t a = 0; a < t.args.size() + t.cells.size(); ++a) {
-      for (const Product& p : a < t.args.size() ? t.args[a] : t.cells[a - t.args.size()].poly) {
-        for (const Factor& f : p.f) positional_[id] |= positional_[f.node];
-      }
-    }
+    each_read(t, [&](const Factor& f) { positional_[id] |= positional_[f.node]; });
     derived_[id] = derive_node(t, extent_[id], low_[id]);
     find_guards(id);
+    find_limits(id);
     kernel_[id] = id;
     if (t.kind == TermKind::Lit) constants_[id] = literal_term(t);
     if (t.kind == TermKind::Bracket) {
@@ -153,20 +152,13 @@ bool Terms::can_open(uint32_t id) const {
 void Terms::inside(uint32_t id, std::vector<uint32_t>& out, const std::set<uint32_t>& through) const {
   std::vector<uint32_t> stack{id};
   std::set<uint32_t> seen;
-  auto take = [&](const Poly& p) {
-    for (const Product& t : p) {
-      for (const Factor& f : t.f) {
-        const uint32_t k = kernel_[f.node];
-        if (!seen.insert(k).second) continue;
-        (is_open(k) || through.count(k) != 0 ? stack : out).push_back(k);
-      }
-    }
-  };
   while (!stack.empty()) {
     const TermNode& n = c_.terms[stack.back()];
     stack.pop_back();
-    for (const Poly& p : n.args) take(p);
-    for (const Cell& c : n.cells) take(c.poly);
+    each_read(n, [&](const Factor& f) {
+      const uint32_t k = kernel_[f.node];
+      if (seen.insert(k).second) (is_open(k) || through.count(k) != 0 ? stack : out).push_back(k);
+    });
   }
 }
 
@@ -411,36 +403,45 @@ Number Terms::define(uint32_t id, const int64_t* index) {
     }
     case TermKind::Red: {
       const size_t b = n.box.size() / 2;
-      std::vector<int64_t> x(index, index + own);
-      long double volume = 1;
-      for (size_t k = 0; k < b; ++k) {
-        x.push_back(n.box[2 * k]);
-        volume *= static_cast<long double>(n.box[2 * k + 1] - n.box[2 * k]);
-      }
+      std::vector<int64_t> x(index, index + own), end(b);
+      x.resize(own + b);
       const bool sum = n.fn == Fn::Add;
       const DType type = n.fn == Fn::And || n.fn == Fn::Or ? DType::Bool : DType::F32;
       Number r = neutral(n.fn);
-      if (volume == 0) return r;
+      const std::vector<Limit>& limits = limits_[id];
+      long double volume = limits.empty() ? 1 : 1 / kThin;  // about as many elements are looked at
+      for (size_t k = 0; k < b; ++k) volume *= static_cast<long double>(n.box[2 * k + 1] - n.box[2 * k]);
       if (volume > static_cast<long double>(budget - std::min(budget, spent))) {
         uncertain = too_deep = true;
         return undefined();
       }
-      spent += static_cast<uint64_t>(volume);
-      while (true) {
-        const Number v = poly(n.args[0], x.data(), x.size());
-        if (sum) {
-          r = add(r, v);
+      auto enter = [&](size_t k) {  // variable k, those before it being set
+        x[own + k] = n.box[2 * k], end[k] = n.box[2 * k + 1];
+        for (const Limit& l : limits) l.narrow(x, own + k, n.box, x[own + k], end[k]);
+        spent += !limits.empty();
+      };
+      size_t k = 0;
+      if (b > 0) enter(0);
+      while (spent <= budget) {
+        if (b > 0 && x[own + k] >= end[k]) {
+          if (k-- == 0) break;
+        } else if (k + 1 < b) {
+          enter(++k);
+          continue;
         } else {
-          const Number pair[2] = {r, v};
-          r = apply(n.fn, pair, 2, type, type, uncertain);
+          ++spent;
+          const Number v = poly(n.args[0], x.data(), x.size());
+          if (sum) {
+            r = add(r, v);
+          } else {
+            const Number pair[2] = {r, v};
+            r = apply(n.fn, pair, 2, type, type, uncertain);
+          }
+          if (b == 0) break;
         }
-        size_t k = b;
-        while (k-- > 0) {
-          if (++x[own + k] < n.box[2 * k + 1]) break;
-          x[own + k] = n.box[2 * k];
-        }
-        if (k == static_cast<size_t>(-1)) break;
+        ++x[own + k];
       }
+      if (spent > budget) uncertain = too_deep = true;
       return r;
     }
     case TermKind::Take: {
@@ -539,12 +540,9 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
   auto look = [&] {  // what is known at this place, if that has ever helped
     if (looked || helped_[id] >= kTries) return;
     looked = true;
-    const Derived at = derived_at(id, index);
+    const Derived at = derived_in(id, std::vector<int64_t>(n.dims.size(), 1), std::vector<int64_t>(index, index + n.dims.size()));
     if (helped_[id] >= 0) ++helped_[id];
-    if (at.finite != d.finite || at.noinf != d.noinf || at.nonneg != d.nonneg || at.nonzero != d.nonzero || at.integer != d.integer ||
-        at.lo != d.lo || at.hi != d.hi) {
-      helped_[id] = -1;
-    }
+    if (!(at == d)) helped_[id] = -1;
     d = at;
   };
   // Infinite (with that sign) or undefined, as far as that is possible here.

@@ -39,6 +39,7 @@ struct Derived {
   bool integer = false;
   int64_t lo = kNegInf, hi = kPosInf;  // of integers, inclusive
   int64_t gap_low = 0, gap_high = 0;   // of inputs: values strictly between do not occur
+  bool operator==(const Derived&) const = default;
 };
 
 // Spread of random values: any; any positive ones; 0, 1, ends of ranges, equal ones; large, small, infinite and undefined ones.
@@ -114,10 +115,10 @@ class Terms {
   Derived derive_kind(const TermNode& n, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
   // Of the elements in a box of the term's index space. Only terms that depend on positions say more there than elsewhere.
   Derived derived_in(uint32_t id, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
-  Derived derived_at(uint32_t id, const int64_t* index) const;
   Derived derive_base(const TermNode& n) const;
   void find_reads();
   void find_guards(uint32_t id);
+  void find_limits(uint32_t id);
   bool guarded(uint32_t id, const int64_t* index);  // its guards hold there: it is finite
   bool counts_any(const TermNode& n) const;
   bool bracketed(const Product& t, uint32_t node, const std::vector<int64_t>& rows, size_t w, int64_t& lo, int64_t& hi) const;
@@ -135,7 +136,15 @@ class Terms {
     size_t variables;
     int64_t extent;
   };
+  // Of a sum: what it sums is 0 unless a row over its indices and variables lies in [lo, hi), as a bracket in it says.
+  struct Limit {
+    std::vector<int64_t> row;
+    int64_t lo, hi;
+    // The values of variable k at which that may be, those before it being as in x.
+    void narrow(const std::vector<int64_t>& x, size_t k, const std::vector<int64_t>& box, int64_t& from, int64_t& to) const;
+  };
   std::vector<Derived> derived_;
+  std::vector<std::vector<Limit>> limits_;
   std::vector<std::vector<Guard>> guards_;                   // of terms that are finite where these hold
   mutable bool pretend_ = false;                             // derive as if guards held
   bool quiet_ = false;                                       // reads are not watched

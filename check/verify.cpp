@@ -147,6 +147,21 @@ bool Verifier::literally(NodeId v, const std::vector<Terms::Formal>& claimed) {
   return Terms::shape(sum) == Terms::shape(claimed);
 }
 
+// Element i of the claim as one element of the map's function, and where it is read; null: it is something else.
+const TermNode* Verifier::function(NodeId v, const Index& i, Index& own) const {
+  std::vector<int64_t> x;
+  const Cell* c = claims.cell(v, i.data(), x);
+  const Factor* read = c ? only_read(c->poly) : nullptr;
+  if (!read) return nullptr;
+  const TermNode& f = terms.node(read->node);
+  if (f.kind != TermKind::Fn || f.fn != p_.graph[v].fn || f.args.size() != p_.graph[v].in.size()) return nullptr;
+  rows_at(read->map, x, own);
+  for (size_t d = 0; d < own.size(); ++d) {
+    if (f.dims[d] != kUnbounded && (own[d] < 0 || own[d] >= f.dims[d])) return nullptr;
+  }
+  return &f;
+}
+
 // Element i of the claim is the operator written out.
 bool Verifier::literally(NodeId v, const Index& i) {
   const ir::Node& n = p_.graph[v];
@@ -163,21 +178,13 @@ bool Verifier::literally(NodeId v, const Index& i) {
     claims.formal(v, i.data(), claimed);
     return literally(v, claimed);
   }
-  const Cell* c = claims.cell(v, i.data(), j);
-  const Factor* read = c ? only_read(c->poly) : nullptr;
-  if (!read) return false;
-  const TermNode& f = terms.node(read->node);
-  if (f.kind != TermKind::Fn || f.fn != n.fn || f.dtype != n.dtype || f.args.size() != reads_.size() || n.fn == Fn::Convert) return false;
-  Index own;
-  rows_at(read->map, j, own);
-  for (size_t d = 0; d < own.size(); ++d) {
-    if (f.dims[d] != kUnbounded && (own[d] < 0 || own[d] >= f.dims[d])) return false;
-  }
+  const TermNode* f = function(v, i, j);
+  if (!f || f->dtype != n.dtype || n.fn == Fn::Convert) return false;
   std::vector<Terms::Formal> operand;
   for (size_t a = 0; a < reads_.size(); ++a) {
     operand.clear(), claimed.clear();
     claims.formal(reads_[a].first, reads_[a].second.data(), operand);
-    terms.formal(f.args[a], own.data(), own.size(), claimed);
+    terms.formal(f->args[a], j.data(), j.size(), claimed);
     if (Terms::shape(operand) != Terms::shape(claimed)) return false;
   }
   return true;
@@ -234,7 +241,7 @@ std::string Verifier::congruent(NodeId v) {
   const ir::Node& n = p_.graph[v];
   const std::vector<Index> where = points.of(v, true);
   for (size_t a = 0; a < n.in.size(); ++a) {
-    std::vector<int64_t> x, own;
+    Index own;
     std::string form;
     Equation q;
     q.count = where.size();
@@ -242,18 +249,11 @@ std::string Verifier::congruent(NodeId v) {
     const ir::Shape& s = p_.graph[n.in[a]].shape;
     q.left = [&](size_t k) { return claims.value(n.in[a], s.empty() ? nullptr : where[k].data()); };
     q.right = [&](size_t k) {
-      const Cell* c = claims.cell(v, where[k].data(), x);
-      const Factor* read = c ? only_read(c->poly) : nullptr;
-      if (!read) return form = "is no such function", undefined();
-      const TermNode& f = terms.node(read->node);
-      if (f.kind != TermKind::Fn || f.fn != n.fn || f.args.size() != n.in.size()) return form = "is no such function", undefined();
-      if (n.fn == Fn::Convert && (f.dtype != n.dtype || f.name != ir::name(p_.graph[n.in[0]].dtype)))
+      const TermNode* f = function(v, where[k], own);
+      if (!f) return form = "is no such function", undefined();
+      if (n.fn == Fn::Convert && (f->dtype != n.dtype || f->name != ir::name(p_.graph[n.in[0]].dtype)))
         return form = "converts other types", undefined();
-      rows_at(read->map, x, own);
-      for (size_t d = 0; d < own.size(); ++d) {
-        if (f.dims[d] != kUnbounded && (own[d] < 0 || own[d] >= f.dims[d])) return undefined();
-      }
-      return terms.poly(f.args[a], own.data(), own.size());
+      return terms.poly(f->args[a], own.data(), own.size());
     };
     const Settled r = settle(terms, q, {});
     tested += r.tested;

@@ -58,6 +58,7 @@ class Verifier {
   bool summands(ir::NodeId v, const std::vector<int64_t>& extents, const std::vector<Index>& where, bool deep);
   bool summands_in(ir::NodeId v, const std::vector<int64_t>& extents, const Located& l, const std::vector<Index>& where, bool deep);
   Number at(ir::NodeId v, const Index& i);
+  const TermNode* function(ir::NodeId v, const Index& i, Index& own) const;
   bool literally(ir::NodeId v, const Index& i);
   bool literally(ir::NodeId v, const std::vector<Terms::Formal>& claimed);
   uint64_t pieces(ir::NodeId v, const Index& i) const;
