@@ -108,14 +108,11 @@ std::string partition(const std::vector<Located>& cells, const ir::Shape& shape,
   }
   if (covering && covered != total)
     return fmt::format("its cells have {} elements, the tensor has {}", static_cast<int64_t>(covered), static_cast<int64_t>(total));
-  if (cells.size() > 1) {
-    // Sorted along each dimension in turn is not worth it: claims have few cells.
-    for (size_t a = 0; a < cells.size(); ++a) {
-      for (size_t b = a + 1; b < cells.size(); ++b) {
-        bool separate = false;
-        for (size_t d = 0; d < shape.size() && !separate; ++d) separate = apart(cells[a], cells[b], d);
-        if (!separate) return fmt::format("cells {} and {} overlap", a, b);
-      }
+  for (size_t a = 0; a < cells.size(); ++a) {
+    for (size_t b = a + 1; b < cells.size(); ++b) {
+      bool separate = false;
+      for (size_t d = 0; d < shape.size() && !separate; ++d) separate = apart(cells[a], cells[b], d);
+      if (!separate) return fmt::format("cells {} and {} overlap", a, b);
     }
   }
   return "";

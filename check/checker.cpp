@@ -78,7 +78,7 @@ std::string goals(const Certificate& c, link::Problem& p, std::vector<std::pair<
 
 }  // namespace
 
-Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& problem, uint64_t seed) {
+Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& problem, uint64_t seed, uint64_t thrift) {
   Report r;
   r.terms = c.terms.size();
   auto reject = [&](std::string why) {
@@ -96,8 +96,8 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
     if (t.dims != problem.graph[t.origin].shape)
       return reject(fmt::format("the unknown of node {} has another shape than the node", t.origin));
   }
-  for (const std::string& a : problem.assumptions) r.assumptions.push_back(a);
   Verifier verifier(c, problem, seed);
+  verifier.terms.thrift = thrift;
   if (std::string wrong = verifier.prepare(); !wrong.empty()) return reject(wrong);
   // What the goals rest on.
   std::vector<char> needed(nodes, 0);
@@ -118,9 +118,8 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
     ++r.goals;
     if (std::string wrong = verifier.goal(x, y); !wrong.empty()) return reject(wrong);
   }
-  r.assumptions.insert(r.assumptions.end(), verifier.assumptions.begin(), verifier.assumptions.end());
-  std::sort(r.assumptions.begin(), r.assumptions.end());
-  r.assumptions.erase(std::unique(r.assumptions.begin(), r.assumptions.end()), r.assumptions.end());
+  verifier.assumptions.insert(problem.assumptions.begin(), problem.assumptions.end());
+  r.assumptions.assign(verifier.assumptions.begin(), verifier.assumptions.end());
   r.points = verifier.tested;
   r.reads = verifier.terms.spent;
   return r;

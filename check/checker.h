@@ -26,7 +26,8 @@ struct Report {
   uint64_t reads = 0;
 };
 
-// `problem` is linked afresh from the manifest that the certificate is to be about.
-Report check(const Certificate& certificate, const manifest::Manifest& manifest, link::Problem& problem, uint64_t seed);
+// `problem` is linked afresh from the manifest that the certificate is to be about. `thrift`: so many times less work (fuzzers).
+Report check(const Certificate& certificate, const manifest::Manifest& manifest, link::Problem& problem, uint64_t seed,
+             uint64_t thrift = 1);
 
 }  // namespace shardproof::check

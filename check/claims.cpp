@@ -290,7 +290,7 @@ void Points::own(NodeId v, int amount) {
   for (const Index& i : some) add(p_.graph[v].shape, i);
 }
 
-std::vector<Index> Points::of(NodeId v, bool with_operands) {
+std::vector<Index> Points::of(NodeId v, bool with_operands, NodeId other) {
   const ir::Node& n = p_.graph[v];
   const ir::Shape& shape = n.shape;
   const size_t rank = shape.size();
@@ -304,6 +304,7 @@ std::vector<Index> Points::of(NodeId v, bool with_operands) {
   const int amount = cells > 64 ? 1 : 2;
   cuts_.assign(rank, {});
   own(v, amount);
+  if (other != ir::kNoNode) own(other, amount);
   for (size_t k = 0; with_operands && k < n.in.size(); ++k) {
     if (!claims_.has(n.in[k])) continue;
     const ir::Shape& s = p_.graph[n.in[k]].shape;
@@ -336,20 +337,9 @@ std::vector<Index> Points::of(NodeId v, bool with_operands) {
   }
   grid(shape);
   std::vector<NodeId> values{v};
+  if (other != ir::kNoNode) values.push_back(other);
   if (n.op == Op::Map && with_operands) values.insert(values.end(), n.in.begin(), n.in.end());
   changes(v, values);
-  return std::move(found_);
-}
-
-std::vector<Index> Points::of_pair(NodeId x, NodeId y) {
-  const ir::Shape& shape = p_.graph[x].shape;
-  found_.clear();
-  seen_.clear();
-  cuts_.assign(shape.size(), {});
-  own(x, 2);
-  own(y, 2);
-  grid(shape);
-  changes(x, {x, y});
   return std::move(found_);
 }
 

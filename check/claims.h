@@ -49,8 +49,7 @@ class Points {
  public:
   Points(const link::Problem& problem, Claims& claims, Terms& terms, uint64_t seed)
       : p_(problem), claims_(claims), t_(terms), random_(seed) {}
-  std::vector<Index> of(ir::NodeId v, bool with_operands);
-  std::vector<Index> of_pair(ir::NodeId x, ir::NodeId y);  // of two values of one shape
+  std::vector<Index> of(ir::NodeId v, bool with_operands, ir::NodeId other = ir::kNoNode);  // another value of that shape
   int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
 
  private:

@@ -127,6 +127,24 @@ void Terms::find_reads() {
   }
 }
 
+void Terms::find_stops() {
+  const ir::Graph& g = problem_.graph;
+  for (ir::NodeId v = 0; v < problem_.side.size() && problem_.loops.empty(); ++v) {
+    const ir::Node& n = g[v];
+    const bool strict = n.mode == ir::IndexMode::Strict || n.mode == ir::IndexMode::Wrap;
+    if (n.op != ir::Op::Take || !strict || problem_.side[v] != link::kSequential || ir::num_elements(n.shape) == 0) continue;
+    for (size_t k = 0; k < n.a.size(); ++k) {
+      if (n.a[k] >= 0) continue;
+      ir::NodeId at = n.in[static_cast<size_t>(-n.a[k])];
+      while (g[at].op == ir::Op::Reshape || g[at].op == ir::Op::Transpose || g[at].op == ir::Op::Broadcast) at = g[at].in[0];
+      if (g[at].op != ir::Op::Input || !ir::is_int(g[at].dtype)) continue;
+      const int64_t extent = g[n.in[0]].shape[k], low = n.mode == ir::IndexMode::Wrap ? -extent : 0;
+      const auto [it, fresh] = stops_.try_emplace(at, low, extent - 1);
+      it->second = {std::max(it->second.first, low), std::min(it->second.second, extent - 1)};
+    }
+  }
+}
+
 void Terms::Limit::narrow(const std::vector<int64_t>& x, size_t k, const std::vector<int64_t>& box, int64_t& from, int64_t& to) const {
   const __int128 sign = row[k] < 0 ? -1 : 1, step = sign * row[k];
   if (step == 0) return;
@@ -311,7 +329,7 @@ void Terms::find_guards(uint32_t id) {
     variables(t, a, extent_[id], low_[id], ext, low);
     if (t.kind == TermKind::Take && a > 0) {
       const Derived i = derive(t.args[a], ext, low);
-      if (i.lo < 0 || i.hi >= t.inner[0][a - 1]) {
+      if (t.inner[0][a - 1] != kUnbounded && (i.lo < 0 || i.hi >= t.inner[0][a - 1])) {
         Guard g{&t.args[a], std::vector<int64_t>(own * (own + 1), 0), own, t.inner[0][a - 1]};
         each_read(t.args[a], [&](const Factor& f) {  // the variables that it reads
           for (size_t k = 0; k < f.map.size(); ++k) {
@@ -424,6 +442,8 @@ Derived Terms::derive_base(const TermNode& n) const {
         if (low >= 0) d.nonneg = true;
         if (low > 0 || (low >= 0 && open_low)) d.nonzero = true;
       }
+      if (const auto it = stops_.find(n.origin); it != stops_.end() && it->second.first <= d.hi && it->second.second >= d.lo)
+        d.lo = std::max(d.lo, it->second.first), d.hi = std::min(d.hi, it->second.second);
       break;
     }
     case ir::Op::Random:
@@ -518,7 +538,8 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
       k = arg(0);
       for (size_t a = 1; a < n.args.size(); ++a) {
         const Derived i = arg(a);
-        k.finite &= i.finite && i.integer && (pretend_ || (i.lo >= 0 && i.hi < n.inner[0][a - 1]));
+        const int64_t extent = n.inner[0][a - 1];
+        k.finite &= i.finite && i.integer && (pretend_ || extent == kUnbounded || (i.lo >= 0 && i.hi < extent));
       }
       return k;
     }
@@ -646,16 +667,13 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
     case Fn::Min: {
       k = a;
       for (size_t i = 1; i < n.args.size(); ++i) {
-        const Derived b = arg(i);
-        k.finite &= b.finite, k.integer &= b.integer;
+        const Derived a0 = k, b = arg(i);
+        k = either(a0, b);
         if (n.fn == Fn::Max) {
-          k.nonzero = (k.nonneg && k.nonzero) || (b.nonneg && b.nonzero);
-          k.nonneg |= b.nonneg;
-          k.lo = std::max(k.lo, b.lo), k.hi = std::max(k.hi, b.hi);
-        } else {
-          k.nonzero &= b.nonzero, k.nonneg &= b.nonneg;
-          k.lo = std::min(k.lo, b.lo), k.hi = std::min(k.hi, b.hi);
+          k.nonzero = (a0.nonneg && a0.nonzero) || (b.nonneg && b.nonzero);
+          k.nonneg = a0.nonneg || b.nonneg;
         }
+        (n.fn == Fn::Max ? k.lo : k.hi) = n.fn == Fn::Max ? std::max(a0.lo, b.lo) : std::min(a0.hi, b.hi);
       }
       return k;
     }

@@ -2,15 +2,14 @@
 // shardproof-check CERTIFICATE [--manifest M]: exit 0 accepted, 1 rejected, 2 cannot be read.
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <new>
 #include <random>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "check/checker.h"
+#include "manifest/npy.h"
 
 namespace {
 
@@ -24,15 +23,9 @@ int unreadable(const Diagnostic& d) {
 }
 
 int run(const std::string& path, std::string manifest_path, std::optional<uint64_t> seed, bool quiet) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return unreadable({"SP230", "cannot be opened", path, 0, 0});
-  const auto size = static_cast<std::streamoff>(file.tellg());
-  if (size < 0 || static_cast<size_t>(size) > kMaxBytes) return unreadable({"SP230", "is too large for a certificate", path, 0, 0});
-  std::string bytes(static_cast<size_t>(size), '\0');
-  file.seekg(0);
-  file.read(bytes.data(), size);
-  if (!file) return unreadable({"SP230", "cannot be read", path, 0, 0});
-  Result<check::Certificate> certificate = certificate::decode(bytes, path);
+  Result<std::string> bytes = manifest::read_file(path, kMaxBytes);
+  if (!bytes) return unreadable(bytes.error());
+  Result<check::Certificate> certificate = certificate::decode(*bytes, path);
   if (!certificate) return unreadable(certificate.error());
   if (manifest_path.empty()) manifest_path = certificate->manifest;
   Result<manifest::Manifest> manifest = manifest::load(manifest_path);

@@ -4,6 +4,7 @@
 #include "check/number.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace shardproof::check {
 
@@ -43,7 +44,6 @@ Number exponential(long double t, long double r, bool& uncertain) {
   return scaled(m, m * (1 + std::fabs(t) + r), static_cast<int64_t>(k));
 }
 long double logarithm(const Number& a) { return std::log(a.v) + static_cast<long double>(a.x) * kLog2; }
-long double size_of(long double v) { return std::isfinite(v) ? std::fabs(v) : 0; }
 
 // f(a) for a differentiable f with derivative d at a.
 Number smooth(long double v, long double d, const Number& a, bool& uncertain) {
@@ -63,19 +63,18 @@ long double floor_of(const Number& a, bool& uncertain) {
   return std::floor(a.v);
 }
 
-int bits_of(DType t) { return ir::int_bits(t); }
-long double low_of(DType t) { return ir::is_signed_int(t) ? -std::ldexp(1.0L, bits_of(t) - 1) : 0; }
-long double high_of(DType t) { return std::ldexp(1.0L, ir::is_signed_int(t) ? bits_of(t) - 1 : bits_of(t)) - 1; }
+long double low_of(DType t) { return ir::is_signed_int(t) ? -std::ldexp(1.0L, ir::int_bits(t) - 1) : 0; }
+long double high_of(DType t) { return std::ldexp(1.0L, ir::is_signed_int(t) ? ir::int_bits(t) - 1 : ir::int_bits(t)) - 1; }
 
 // An exact integer of the type as its bits.
 bool as_bits(const Number& a, DType t, uint64_t& out) {
   if (a.e != 0 || !std::isfinite(a.v) || a.v != std::floor(a.v) || std::fabs(a.v) >= 0x1p64L) return false;
   out = a.v < 0 ? ~static_cast<uint64_t>(-(a.v + 1)) : static_cast<uint64_t>(a.v);
-  if (bits_of(t) < 64) out &= (uint64_t{1} << bits_of(t)) - 1;
+  if (ir::int_bits(t) < 64) out &= (uint64_t{1} << ir::int_bits(t)) - 1;
   return true;
 }
 Number from_bits(uint64_t v, DType t) {
-  const int bits = bits_of(t);
+  const int bits = ir::int_bits(t);
   if (bits < 64) v &= (uint64_t{1} << bits) - 1;
   long double r = static_cast<long double>(v);
   if (ir::is_signed_int(t) && (v >> (bits - 1)) & 1) r -= std::ldexp(1.0L, bits);
@@ -101,7 +100,7 @@ Number bitwise(Fn fn, const Number* a, size_t n, DType t, bool& uncertain) {
   if (!as_bits(a[0], t, x)) return uncertain = true, undefined();
   for (size_t k = 1; k < n; ++k) {
     if (!as_bits(a[k], t, y)) return uncertain = true, undefined();
-    const int bits = bits_of(t);
+    const int bits = ir::int_bits(t);
     switch (fn) {
       case Fn::And: x &= y; break;
       case Fn::Or: x |= y; break;
@@ -115,7 +114,7 @@ Number bitwise(Fn fn, const Number* a, size_t n, DType t, bool& uncertain) {
   }
   if (fn == Fn::Not) x = ~x;
   if (fn == Fn::PopCount) return exact(__builtin_popcountll(x));
-  if (fn == Fn::Clz) return exact(x == 0 ? bits_of(t) : __builtin_clzll(x) - (64 - bits_of(t)));
+  if (fn == Fn::Clz) return exact(x == 0 ? ir::int_bits(t) : __builtin_clzll(x) - (64 - ir::int_bits(t)));
   return from_bits(x, t);
 }
 
@@ -220,34 +219,31 @@ Number wrap(const Number& a, DType type, bool& uncertain) {
   if (type == DType::Bool) return exact(a.v != 0);
   if (a.e != 0 || a.v != std::floor(a.v)) return uncertain = true, a;
   if (a.v >= low_of(type) && a.v <= high_of(type)) return a;
-  const long double m = std::ldexp(1.0L, bits_of(type));
+  const long double m = std::ldexp(1.0L, ir::int_bits(type));
   long double r = std::fmod(a.v, m);
   if (r < low_of(type)) r += m;
   if (r > high_of(type)) r -= m;
   return exact(r);
 }
 
+// a - b, and what rounding may have added.
+static std::pair<long double, long double> gap(const Number& a, const Number& b) {
+  if (!far(a) && !far(b)) return {a.v == b.v ? 0 : a.v - b.v, (a.e + b.e) * kTolerance};
+  const Number d = add(a, neg(b));
+  return {d.v, d.e * kTolerance};
+}
+
 int order(const Number& a, const Number& b, bool& uncertain) {
-  if (far(a) || far(b)) {
-    const Number d = add(a, neg(b));
-    if (d.e > 0 && std::fabs(d.v) <= d.e * kTolerance) uncertain = true;
-    return d.v < 0 ? -1 : d.v > 0 ? 1 : 0;
-  }
-  const long double t = (a.e + b.e) * kTolerance;
-  if (t > 0 && std::isfinite(a.v) && std::isfinite(b.v) && std::fabs(a.v - b.v) <= t) uncertain = true;
-  return a.v < b.v ? -1 : a.v > b.v ? 1 : 0;
+  const auto [d, t] = gap(a, b);
+  if (t > 0 && std::isfinite(d) && std::fabs(d) <= t) uncertain = true;
+  return d < 0 ? -1 : d > 0 ? 1 : 0;
 }
 
 bool same(const Number& a, const Number& b) {
   if (is_undefined(a) || is_undefined(b)) return is_undefined(a) && is_undefined(b);
   if (!finite(a) || !finite(b)) return a.v == b.v;
-  if (far(a) || far(b)) {
-    const Number d = add(a, neg(b));
-    return d.v == 0 || std::fabs(d.v) <= d.e * kTolerance;
-  }
-  if (a.v == b.v) return true;
-  const long double t = (a.e + b.e) * kTolerance;
-  return std::fabs(a.v - b.v) <= t;
+  const auto [d, t] = gap(a, b);
+  return std::fabs(d) <= t;
 }
 
 Number neutral(Fn fn) { return exact(fn == Fn::Mul || fn == Fn::And ? 1 : fn == Fn::Max ? -INFINITY : fn == Fn::Min ? INFINITY : 0); }
@@ -260,10 +256,12 @@ bool uninterpreted(Fn fn, DType from, DType to) {
 
 Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncertain) {
   const bool boolean = to == DType::Bool;
-  if (fn == Fn::Select) {
-    if (is_undefined(a[0])) return undefined();
-    return a[0].v != 0 ? a[1] : a[2];
-  }
+  auto truth = [&](const Number& p) {  // rounding must not make it true: a truth value is 0 or 1
+    if (p.e == 0 || (!boolean && fn != Fn::Select)) return p.v != 0;
+    uncertain |= p.e * kTolerance >= 0.5L;
+    return std::fabs(p.v) >= 0.5L;
+  };
+  if (fn == Fn::Select) return is_undefined(a[0]) ? undefined() : truth(a[0]) ? a[1] : a[2];
   if (fn != Fn::IsNan && fn != Fn::IsFinite && fn != Fn::IsInf) {
     for (size_t k = 0; k < n; ++k) {
       if (is_undefined(a[k])) return undefined();
@@ -302,7 +300,7 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
     case Fn::Or: {
       const bool either = fn == Fn::Add || fn == Fn::Or, bits = fn == Fn::And || fn == Fn::Or;
       if (boolean || (bits && !ir::is_int(to)))
-        return fold([&](const Number& p, const Number& q) { return logic(either ? p.v != 0 || q.v != 0 : p.v != 0 && q.v != 0); });
+        return fold([&](const Number& p, const Number& q) { return logic(either ? truth(p) || truth(q) : truth(p) && truth(q)); });
       return bits ? bitwise(fn, a, n, to, uncertain) : ints(fold(either ? add : mul));
     }
     case Fn::Sub: return ints(add(x, neg(a[1])));
@@ -311,7 +309,7 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
     case Fn::Min: return fold([](const Number& p, const Number& q) { return Number{std::min(p.v, q.v), std::max(p.e, q.e)}; });
     case Fn::Xor:
     case Fn::Not:
-      if (boolean) return logic((x.v != 0) != (fn == Fn::Not || a[1].v != 0));
+      if (boolean) return logic(truth(x) != (fn == Fn::Not || truth(a[1])));
       [[fallthrough]];
     case Fn::Shl:
     case Fn::ShrA:
@@ -346,11 +344,10 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
         return twice % 2 == 0 ? power(x, twice / 2, 1, uncertain) : power(x, twice, 2, uncertain);
       }
       if (!finite(x) || !finite(y)) return uncertain = true, undefined();
-      if (x.v < 0)
-        return y.e == 0 && y.v == std::floor(y.v) ? smooth(std::pow(x.v, y.v), y.v * std::pow(x.v, y.v) / x.v, x, uncertain) : undefined();
+      if (x.v < 0 && (y.e != 0 || y.v != std::floor(y.v))) return undefined();
       if (x.v == 0) return y.v > 0 ? exact(0) : undefined();
       Number r = smooth(std::pow(x.v, y.v), y.v * std::pow(x.v, y.v) / x.v, x, uncertain);
-      r.e += std::fabs(r.v * std::log(x.v)) * y.e;
+      if (y.e != 0) r.e += std::fabs(r.v * std::log(x.v)) * y.e;
       return r;
     }
     case Fn::Exp: {
@@ -395,7 +392,9 @@ Number apply(Fn fn, const Number* a, size_t n, DType from, DType to, bool& uncer
       if (fn == Fn::Atanh) return std::fabs(x.v) == 1 ? exact(x.v * INFINITY) : smooth(std::atanh(x.v), 1 / (1 - x.v * x.v), x, uncertain);
       return smooth(fn == Fn::Asin ? std::asin(x.v) : std::acos(x.v), 1 / std::sqrt(1 - x.v * x.v + 1e-9L), x, uncertain);
     case Fn::Atan: return x.v == 0 && x.e == 0 ? x : smooth(std::atan(x.v), 1, x, uncertain);
-    case Fn::Atan2: return smooth(std::atan2(x.v, a[1].v), 1, {x.v, x.e + a[1].e + size_of(x.v) + size_of(a[1].v)}, uncertain);
+    case Fn::Atan2:
+      return smooth(std::atan2(x.v, a[1].v), 1,
+                    {x.v, x.e + a[1].e + (finite(x) ? std::fabs(x.v) : 0) + (finite(a[1]) ? std::fabs(a[1].v) : 0)}, uncertain);
     case Fn::Sinh: return x.v == 0 && x.e == 0 ? x : smooth(std::sinh(x.v), std::cosh(x.v), x, uncertain);
     case Fn::Cosh: return smooth(std::cosh(x.v), std::sinh(x.v), x, uncertain);
     case Fn::Tanh: return x.v == 0 && x.e == 0 ? x : std::isinf(x.v) ? exact(x.v > 0 ? 1 : -1) : smooth(std::tanh(x.v), 1, x, uncertain);

@@ -11,7 +11,7 @@ namespace shardproof::check {
 
 namespace {
 
-constexpr uint64_t kAll = SHARDPROOF_READS;  // of one certificate, about a minute (CMakeLists.txt)
+constexpr uint64_t kAll = 600'000'000;  // reads of one certificate, about a minute
 constexpr uint64_t kMoodReads = 20'000;
 constexpr size_t kAlike = kMoods, kSingles = 8;
 constexpr Draw kDraws[] = {Draw::Generic, Draw::Positive, Draw::Special, Draw::Wild, Draw::Special, Draw::Generic};
@@ -99,14 +99,11 @@ std::vector<uint32_t> frontier(Terms& t) {
   }
   if (relatives(true)) return out;
   // Else the latest of all: two forms of one function come together further down.
-  uint32_t latest = 0;
-  bool any = false;
   for (int s = 0; s < 2; ++s) {
     for (uint32_t id : t.leaves[s]) {
-      if (t.can_open(id) && (!any || id > latest)) latest = id, any = true;
+      if (t.can_open(id) && (out.empty() || id > out[0])) out.assign(1, id);
     }
   }
-  if (any) out.push_back(latest);
   return out;
 }
 
@@ -157,10 +154,9 @@ void feel(Terms& t, const std::vector<Feeling>& all, size_t round) {
 Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
   Settled result;
   t.close_all();
-  for (uint32_t id : open) {
-    if (t.can_open(id)) t.open(id);
-  }
-  t.budget = t.spent + std::min(q.budget, t.spent < kAll ? kAll - t.spent : 0);
+  for (uint32_t id : open) t.open(id);
+  const uint64_t all = kAll / t.thrift, aim = q.aim / t.thrift;
+  t.budget = t.spent + std::min(q.budget, t.spent < all ? all - t.spent : 0);
   t.too_deep = false;
   std::vector<char> done(q.count, 0);
   size_t identical = 0;
@@ -168,17 +164,15 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
     for (size_t k = 0; k < q.count; ++k) identical += done[k] = q.identical(k);
   }
   result.tested = identical;
-  if (identical == q.count) {
-    result.equal = true;
-    return result;
-  }
+  result.equal = identical == q.count;
+  if (result.equal) return result;
   size_t first = 0;  // a point that failed before is tried first
   while (first < q.count && done[first]) ++first;
   std::vector<size_t> order;
   for (int level = 0; level <= q.levels; ++level) {
     t.forget();
     bool failed = false;
-    size_t decided = 0, tried = 0;
+    size_t decided = 0, tried = 0, hollow = 0;  // undefined on both sides
     uint64_t dearest = 0;
     auto test = [&](size_t k) {
       t.uncertain = false;
@@ -198,13 +192,14 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
         return;
       }
       decided += !is_undefined(l) && !is_undefined(r);
+      hollow += is_undefined(l) && is_undefined(r);
     };
     size_t rounds = q.rounds ? q.rounds : std::size(kDraws) + (q.count < 12 ? 24 / std::max<size_t>(q.count, 1) : 0);
     size_t stride = std::max<size_t>(1, q.count / 16);  // of the rounds after the first
     for (size_t round = 0; round < rounds && !failed && t.spent <= t.budget; ++round) {
       t.start(static_cast<uint64_t>(level) * 1000 + round, kDraws[round % std::size(kDraws)]);
       const bool hints = q.hint && kDraws[round % std::size(kDraws)] == Draw::Special;
-      if (round == 0 || order.empty() || dearest < q.aim / 4) {  // else another point is worth more
+      if (round == 0 || order.empty() || dearest < aim / 4) {  // else another point is worth more
         t.favour(hints ? q.hint(first) : nullptr);
         test(first);
       }
@@ -214,7 +209,7 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
         for (size_t k = 0; k < q.count; ++k) {
           if (!done[k] && k != first) order.push_back(k);
         }
-        const uint64_t most = q.aim / std::max<uint64_t>(dearest, 1);
+        const uint64_t most = aim / std::max<uint64_t>(dearest, 1);
         if (order.size() > most) {
           for (size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[mix(t.spent, k) % k]);
           std::map<uint64_t, size_t> had;
@@ -235,9 +230,9 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
       }
     }
     // Then the odd values, at a few points each time.
-    if (!failed && decided > 0) {
+    if (!failed && (decided > 0 || hollow == tried)) {
       const std::vector<Feeling> all = feelings(t);
-      const uint64_t until = t.spent + std::max(kMoodReads, 6 * dearest);
+      const uint64_t until = t.spent + std::max(kMoodReads / t.thrift, 6 * dearest);
       order.push_back(first);
       size_t next = 0;
       for (size_t round = 0; round < kAlike + (kSingles + 4) * all.size() && !all.empty() && !failed && t.spent < std::min(until, t.budget);
@@ -272,8 +267,9 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
       }
     }
     if (more.empty()) more = frontier(t);
-    if (more.empty()) {
-      result.undecided = !failed;
+    if (more.empty()) {  // defined nowhere: so it seems, whatever the inputs are
+      result.equal = !failed && q.hollow && hollow == tried;
+      result.undecided = !failed && !result.equal;
       return result;
     }
     for (uint32_t id : more) t.open(id);

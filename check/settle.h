@@ -19,6 +19,7 @@ struct Equation {
   std::function<bool(size_t)> identical;                    // the same expression at point k; may be empty
   std::function<const std::vector<int64_t>*(size_t)> hint;  // integers worth trying at point k; may be empty
   Relation relation = Relation::Both;
+  bool hollow = false;                    // it may be that both sides are defined nowhere
   int levels = 160;                       // how often closed terms may be opened
   size_t rounds = 0;                      // of random functions; 0: as many as the number of points asks for
   uint64_t budget = 100'000'000;          // reads

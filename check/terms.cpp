@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <map>
 #include <numeric>
 #include <set>
 
@@ -50,6 +49,7 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
   constants_.resize(n);
   std::unordered_map<uint64_t, uint32_t> kernels;
   find_reads();
+  find_stops();
   for (uint32_t id = 0; id < n; ++id) {
     const TermNode& t = c_.terms[id];
     positional_[id] = t.kind == TermKind::Iota;
@@ -134,6 +134,7 @@ void Terms::close_all() {
 }
 
 void Terms::open(uint32_t id) {
+  if (!can_open(id)) return;
   open_[kernel_[id]] = open_epoch_;
   memo_.clear();
 }

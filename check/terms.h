@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -77,7 +78,7 @@ class Terms {
   static constexpr int kEverywhere = 0, kHalf = 1;  // more: one place
   void feel(uint32_t kernel, Mood mood, int where);
   void close_all();
-  void open(uint32_t id);  // and every term of its kernel
+  void open(uint32_t id);  // and every term of its kernel, if it has a definition
   bool is_open(uint32_t id) const { return open_[kernel_[id]] == open_epoch_; }
   bool can_open(uint32_t id) const;
   uint32_t kernel(uint32_t id) const { return kernel_[id]; }
@@ -88,6 +89,8 @@ class Terms {
   std::vector<uint32_t> align(const std::vector<uint32_t>& left, const std::vector<uint32_t>& right) const;
   const TermNode& node(uint32_t id) const { return c_.terms[id]; }
   const Derived& derived(uint32_t id) const { return derived_[id]; }
+  // Integer inputs by all elements of which the sequential program reads strictly, and the range in which it does not stop.
+  const std::map<ir::NodeId, std::pair<int64_t, int64_t>>& stops() const { return stops_; }
   Derived derive(const Poly& p, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
 
   // From now on closed terms that are read are put into `leaves[side]`, each kernel once.
@@ -100,6 +103,7 @@ class Terms {
   std::unordered_map<uint32_t, Census>* census = nullptr;  // of closed terms, if anybody asks
   bool uncertain = false;                                  // the values hang on a rounding: throw the point away
   uint64_t budget = 0, spent = 0;                          // reads; beyond it everything is uncertain
+  uint64_t thrift = 1;                                     // so many times less work for one equation, and for all
   bool too_deep = false;
 
  private:
@@ -117,6 +121,7 @@ class Terms {
   Derived derived_in(uint32_t id, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
   Derived derive_base(const TermNode& n) const;
   void find_reads();
+  void find_stops();
   void find_guards(uint32_t id);
   void find_limits(uint32_t id);
   bool guarded(uint32_t id, const int64_t* index);  // its guards hold there: it is finite
@@ -143,6 +148,7 @@ class Terms {
     // The values of variable k at which that may be, those before it being as in x.
     void narrow(const std::vector<int64_t>& x, size_t k, const std::vector<int64_t>& box, int64_t& from, int64_t& to) const;
   };
+  std::map<ir::NodeId, std::pair<int64_t, int64_t>> stops_;
   std::vector<Derived> derived_;
   std::vector<std::vector<Limit>> limits_;
   std::vector<std::vector<Guard>> guards_;                   // of terms that are finite where these hold

@@ -40,6 +40,8 @@ Verifier::Verifier(const Certificate& certificate, const link::Problem& problem,
     }
     side_[v] = s;
   }
+  for (const auto& [input, range] : terms.stops())
+    assumptions.insert(fmt::format("the sequential program does not stop: {} is in range where it reads by it", g[input].label));
   // What is_nan, is_finite, is_inf look at must be right also in where it is defined.
   for (NodeId v = static_cast<NodeId>(g.nodes.size()); v-- > 0;) {
     const ir::Node& n = g[v];
@@ -226,6 +228,7 @@ std::string Verifier::elements(NodeId v) {
   NodeId from = 0;
   Index j;
   const bool view = !where.empty() && ops_.view(v, where[0], from, j);
+  q.hollow = true;
   q.identical = [&](size_t k) { return literally(v, where[k]); };
   at(v, where[0]);
   if (ops_.unknown) return fmt::format("no meaning: {} of {}", ir::name(n.op), describe(v));
@@ -270,7 +273,7 @@ std::string Verifier::goal(NodeId x, NodeId y) {
   if (side_[x] == Side::Distributed && side_[y] != Side::Distributed) std::swap(x, y);
   if (side_[x] == side_[y] && side_[x] != Side::Neither) return fmt::format("goal {} = {}: both nodes are on one side", x, y);
   if (ir::num_elements(a.shape) == 0) return "";
-  const std::vector<Index> where = points.of_pair(x, y);
+  const std::vector<Index> where = points.of(x, false, y);
   Equation q;
   q.count = where.size();
   q.relation = Relation::Sequential;  // wherever the sequential value is defined

@@ -117,8 +117,7 @@ std::string Verifier::literal(NodeId v) {
   terms.start(1, Draw::Generic);
   std::vector<uint32_t> top;
   claims.top_terms(v, top);
-  for (uint32_t id : top)
-    if (terms.can_open(id)) terms.open(id);
+  for (uint32_t id : top) terms.open(id);
   for (const Index& i : where) {
     const Cell* c = claims.cell(v, i.data(), x);
     if (!c) return fmt::format("claim of {}: no cell has {}", describe(v), text(i));

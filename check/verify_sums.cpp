@@ -410,9 +410,7 @@ bool Verifier::summands_in(NodeId v, const std::vector<int64_t>& extents, const 
   if (list.size() == 1) return false;
   // Or those that fit at one place, for some positive functions.
   terms.close_all();
-  for (uint32_t id : open) {
-    if (terms.can_open(id)) terms.open(id);
-  }
+  for (uint32_t id : open) terms.open(id);
   terms.budget = terms.spent + 1'000'000;
   terms.start(1, Draw::Positive);
   const Number left = q.left(probe);

@@ -117,14 +117,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Result<Certificate> c = read(data + 1, size - 1);
   if (!c) return 0;
   const manifest::Manifest& m = p.golden.manifest;
-  link::Problem problem = p.golden.problem;
-  problem.files.clear();  // to be hashed each time
+  const auto linked = [&] {
+    link::Problem problem = p.golden.problem;
+    problem.files.clear();  // to be hashed each time
+    return problem;
+  };
+  link::Problem problem = linked();
   c->product = SHARDPROOF_VERSION;
   c->manifest_hash = sha256_hex(m.canonical);
   c->files.clear();
   c->kernels.clear();
   c->linked = static_cast<ir::NodeId>(problem.graph.nodes.size());
-  const check::Report report = check::check(*c, m, problem, 1);
-  if (report.rejected.empty() && !p.right) std::abort();
+  // With little work for each claim, so that many inputs are tried. What that lets pass is looked at as a user would.
+  if (!check::check(*c, m, problem, 1, 1000).rejected.empty() || p.right) return 0;
+  problem = linked();
+  if (check::check(*c, m, problem, 1).rejected.empty()) std::abort();
   return 0;
 }
