@@ -111,8 +111,7 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
   for (NodeId v = 0; v < nodes; ++v) {
     if (!needed[v]) continue;
     ++r.claims;
-    const std::string wrong = verifier.claim(v);
-    if (!wrong.empty()) return reject(wrong);
+    if (std::string wrong = verifier.claim(v); !wrong.empty()) return reject(wrong);
   }
   for (const auto& [x, y] : pairs) {
     ++r.goals;

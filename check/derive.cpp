@@ -129,8 +129,12 @@ void Terms::find_reads() {
 
 void Terms::find_stops() {
   const ir::Graph& g = problem_.graph;
-  for (ir::NodeId v = 0; v < problem_.side.size() && problem_.loops.empty(); ++v) {
+  std::set<ir::NodeId> runs;  // for some output
+  for (const link::Output& o : problem_.outputs) runs.insert(o.sequential);
+  for (ir::NodeId v = static_cast<ir::NodeId>(problem_.side.size()); v-- > 0 && problem_.loops.empty();) {
     const ir::Node& n = g[v];
+    if (runs.count(v) == 0) continue;
+    runs.insert(n.in.begin(), n.in.end());
     const bool strict = n.mode == ir::IndexMode::Strict || n.mode == ir::IndexMode::Wrap;
     if (n.op != ir::Op::Take || !strict || problem_.side[v] != link::kSequential || ir::num_elements(n.shape) == 0) continue;
     for (size_t k = 0; k < n.a.size(); ++k) {
@@ -139,8 +143,8 @@ void Terms::find_stops() {
       while (g[at].op == ir::Op::Reshape || g[at].op == ir::Op::Transpose || g[at].op == ir::Op::Broadcast) at = g[at].in[0];
       if (g[at].op != ir::Op::Input || !ir::is_int(g[at].dtype)) continue;
       const int64_t extent = g[n.in[0]].shape[k], low = n.mode == ir::IndexMode::Wrap ? -extent : 0;
-      const auto [it, fresh] = stops_.try_emplace(at, low, extent - 1);
-      it->second = {std::max(it->second.first, low), std::min(it->second.second, extent - 1)};
+      auto& range = stops_.try_emplace(at, low, extent - 1).first->second;
+      range = {std::max(range.first, low), std::min(range.second, extent - 1)};
     }
   }
 }

@@ -213,14 +213,12 @@ std::vector<uint64_t> reads_of(const Plan& plan, const std::vector<int64_t>& ext
   std::vector<uint64_t> out;
   const Flat& flat = plan.flats[plan.ways[plan.way].flat];
   for (size_t k = 1; k < flat.layers.size(); ++k) {
-    for (const Product& t : flat.layers[k].poly) {
-      for (const Factor& f : t.f) {
-        rows_at(f.map, x, at);
-        uint64_t h = f.node;
-        for (int64_t i : at) h = mix(h, static_cast<uint64_t>(i));
-        out.push_back(h);
-      }
-    }
+    each_read(flat.layers[k].poly, [&](const Factor& f) {
+      rows_at(f.map, x, at);
+      uint64_t h = f.node;
+      for (int64_t i : at) h = mix(h, static_cast<uint64_t>(i));
+      out.push_back(h);
+    });
   }
   std::sort(out.begin(), out.end());
   return out;
