@@ -4,7 +4,8 @@
 //
 // A check touches new memory all the time, and handing out a page costs the system more than clearing it does: so the allocator's stretches
 // of memory are to be made of large pages, where the system makes some of ordinary memory. (Mimalloc's own option would also take pages
-// that an administrator set aside for others.)
+// that an administrator set aside for others.) What is free again is kept: a check that gave it back would ask for it again at once.
+#include <mimalloc.h>
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -19,9 +20,24 @@ uintptr_t advised[kTable];
 
 [[gnu::noinline]] void advise(uintptr_t stretch) {
   advised[stretch % kTable] = stretch;
+  void* start = reinterpret_cast<void*>(stretch << kStretchBits);
 #ifdef MADV_HUGEPAGE
-  madvise(reinterpret_cast<void*>(stretch << kStretchBits), std::size_t{1} << kStretchBits, MADV_HUGEPAGE);
+  madvise(start, std::size_t{1} << kStretchBits, MADV_HUGEPAGE);
 #endif
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+  constexpr int kCollapse = 25;                     // MADV_COLLAPSE, which the C library does not know yet; other kernels say no
+  madvise(start, std::size_t{1} << 21, kCollapse);  // here a small page is in use already
+#endif
+  (void)start;
+}
+
+[[gnu::constructor(101)]] void keep_memory() {
+#if MI_MALLOC_VERSION >= 210
+  mi_option_set_default(mi_option_purge_delay, -1);
+#else
+  mi_option_set_default(mi_option_allow_decommit, 0);
+#endif
+  std::free(::operator new(1));
 }
 
 void* allocate(std::size_t n) {
