@@ -266,9 +266,9 @@ Value safe_softmax(Call& c) {  // rows that are -inf throughout give 0
   const NodeId x = c.to(c.t(0), c.dtype(2, c.b.dtype(c.t(0))));
   const DType t = c.b.dtype(x);
   const int64_t d = c.dim(1, c.b.rank(x));
-  const NodeId masked = c.b.reduce(Fn::And, c.compare(Fn::Eq, x, c.lit(Literal::real(-INFINITY), t)), {d}, true);
-  const NodeId e = c.un(Fn::Exp, x);
-  return c.out(c.where(masked, c.num(0, t), c.div(e, c.sum(e, {d}, true))));
+  // The sum of exponentials is 0 only there.
+  const NodeId e = c.un(Fn::Exp, x), sum = c.sum(e, {d}, true);
+  return c.out(c.where(c.compare(Fn::Eq, sum, c.num(0, t)), c.num(0, t), c.div(e, sum)));
 }
 Value softmax_backward(Call& c) {  // grad, output, dim, input_dtype
   const NodeId g = c.t(0), y = c.t(1);
