@@ -45,7 +45,8 @@ std::string vacuous(const link::Problem& p, const link::Output& o, std::vector<c
   return fmt::format("output {}: the distributed values depend on no input, but the sequential one does", o.name);
 }
 
-std::string goals(const Certificate& c, link::Problem& p, std::vector<std::pair<NodeId, NodeId>>& all) {
+std::string goals(const Certificate& c, link::Problem& p, std::vector<std::pair<NodeId, NodeId>>& all, std::set<NodeId>& gradients,
+                  std::vector<NodeId>& losses) {
   const size_t linked = p.graph.nodes.size();
   if (c.linked != linked) return fmt::format("it is about a linked graph of {} nodes, here are {}", c.linked, linked);
   size_t next = 0;
@@ -70,6 +71,10 @@ std::string goals(const Certificate& c, link::Problem& p, std::vector<std::pair<
     if (*pairs != proof.goals)
       return fmt::format("output {}: its goals are not those that the placement {} asks for", o.name, proof.placement);
     all.insert(all.end(), pairs->begin(), pairs->end());
+    if (o.role == manifest::Role::Gradient)
+      std::for_each(pairs->begin(), pairs->end(), [&](const auto& g) { gradients.insert(g.second); });
+    else if (o.role != manifest::Role::Updated && p.graph[o.sequential].shape.empty())
+      losses.push_back(o.sequential);
   }
   if (next == 0) return "no output is checked";
   if (next != c.outputs.size()) return "it proves outputs that the manifest does not check";
@@ -87,7 +92,9 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
   };
   if (std::string wrong = same_files(c, m, problem); !wrong.empty()) return reject(wrong);
   std::vector<std::pair<NodeId, NodeId>> pairs;
-  if (std::string wrong = goals(c, problem, pairs); !wrong.empty()) return reject(wrong);
+  std::set<NodeId> gradients;
+  std::vector<NodeId> losses;
+  if (std::string wrong = goals(c, problem, pairs, gradients, losses); !wrong.empty()) return reject(wrong);
   const size_t nodes = problem.graph.nodes.size();
   for (const TermNode& t : c.terms) {
     if (t.kind != TermKind::Base) continue;
@@ -115,7 +122,8 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
   }
   for (const auto& [x, y] : pairs) {
     ++r.goals;
-    if (std::string wrong = verifier.goal(x, y); !wrong.empty()) return reject(wrong);
+    const std::string wrong = verifier.goal(x, y, gradients.count(y) != 0 ? losses : std::vector<NodeId>{});
+    if (!wrong.empty()) return reject(wrong);
   }
   verifier.assumptions.insert(problem.assumptions.begin(), problem.assumptions.end());
   r.assumptions.assign(verifier.assumptions.begin(), verifier.assumptions.end());

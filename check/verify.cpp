@@ -266,7 +266,7 @@ std::string Verifier::congruent(NodeId v) {
   return "";
 }
 
-std::string Verifier::goal(NodeId x, NodeId y) {
+std::string Verifier::goal(NodeId x, NodeId y, const std::vector<NodeId>& losses) {
   const ir::Node &a = p_.graph[x], &b = p_.graph[y];
   if (a.shape != b.shape) return fmt::format("goal {} = {}: the shapes differ", x, y);
   if (side_[x] == Side::Mixed || side_[y] == Side::Mixed) return fmt::format("goal {} = {}: a node belongs to both sides", x, y);
@@ -279,7 +279,13 @@ std::string Verifier::goal(NodeId x, NodeId y) {
   q.relation = Relation::Sequential;  // wherever the sequential value is defined
   q.hint = [&](size_t k) { return &where[k]; };
   q.left = [&](size_t k) { return claims.value(x, where[k].data()); };
-  q.right = [&](size_t k) { return claims.value(y, where[k].data()); };
+  q.right = [&](size_t k) {
+    const Number r = claims.value(y, where[k].data());
+    if (!is_undefined(r) || std::none_of(losses.begin(), losses.end(), [&](NodeId v) { return is_undefined(claims.value(v, nullptr)); }))
+      return r;
+    assumptions.insert("gradients are compared where the loss is defined");
+    return claims.value(x, where[k].data());
+  };
   std::vector<Terms::Formal> one, other;
   q.identical = [&](size_t k) {
     one.clear(), other.clear();

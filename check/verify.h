@@ -22,8 +22,8 @@ class Verifier {
   std::string claim(ir::NodeId v);
   // Operands whose claims the claim about v rests on.
   std::vector<ir::NodeId> operands(ir::NodeId v) const;
-  // "" or why the claims about a goal's nodes are not equal.
-  std::string goal(ir::NodeId x, ir::NodeId y);
+  // "" or why the claims about a goal's nodes are not equal, where the sequential value and these scalars are defined.
+  std::string goal(ir::NodeId x, ir::NodeId y, const std::vector<ir::NodeId>& losses);
   // Which side a node belongs to by what it is computed from; "mixed" is an error of the linker's.
   enum class Side : uint8_t { Neither, Sequential, Distributed, Mixed };
   Side side(ir::NodeId v) const { return side_[v]; }

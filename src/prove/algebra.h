@@ -150,6 +150,10 @@ class Algebra {
   // The same, with nested sums opened, too (L-65): much work where the two are not equal.
   bool thorough = false;
   bool equal_flat(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined = false);
+  // Scalars of the sequential program: where one of them is undefined, nothing is asked of what is compared now (L-75).
+  std::vector<Poly> losses;
+  bool losses_used = false;
+  bool finite_with_losses(const Term& t, const Ext& ctx, int depth);
 
   std::string str(const Poly& p) const;
   std::string str(const Factor& f) const;
@@ -223,13 +227,20 @@ class Algebra {
   bool written_out_ = false;  // elements are not rolled into sums
   bool equal_inside(const Poly& a, const Poly& b, const Ext& ctx, int depth);
   bool equal_opening(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined);
+  bool equal_levels(Poly x, Poly y, const Ext& ctx, bool where_defined, int levels);
   bool equal_everywhere(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined);
   std::optional<Poly> write_out(const Poly& p, const Ext& ctx);
   int64_t cut_of(const Term& t, const Ext& ext, size_t v);
   std::optional<Poly> cut_sums(const Poly& p, const Ext& ctx);
-  size_t openings_ = 0;
-  uint64_t work_limit_ = 0;
-  int64_t clock_limit_ = 0;
+  // What second looks may cost. Each gets a share of what is left: what is hopeless takes little from the others.
+  struct Budget {
+    uint64_t openings = 0, work = 0;
+    int64_t ticks = 0;
+  };
+  Budget left_, limit_;
+  uint64_t openings_ = 0;  // of this comparison
+  bool budget_known_ = false;
+  bool spent() const;
   std::vector<uint32_t> depths_;
   uint32_t depth_of(Nid id);
   bool is_sum(const Factor& f) const;

@@ -13,7 +13,7 @@ namespace shardproof::prove {
 namespace {
 
 constexpr int kDepth = 12;
-constexpr size_t kSteps = 4000;  // with the openings of L-65
+constexpr size_t kSteps = 1000;  // of one comparison, with the openings of L-65
 
 bool is_comparison(const Node& n) {
   return n.kind == Kind::Fn && (n.fn == ir::Fn::Lt || n.fn == ir::Fn::Le || n.fn == ir::Fn::Gt || n.fn == ir::Fn::Ge);

@@ -89,6 +89,7 @@ const Value& Evaluator::value(ir::NodeId goal) {
       values_[id] = fresh(g[id].shape, g[id].dtype, fmt::format("?{}", id));
     }
     state_[id] = 2;
+    if (!meetings_.empty()) meet(id);
   }
   return values_[goal];
 }

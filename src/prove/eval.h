@@ -27,6 +27,7 @@ class Evaluator {
   Evaluator(const link::Problem& problem, Limits limits);
   const Value& value(ir::NodeId id);  // computes what it needs
   void forget();                      // computes everything anew when it is asked for next
+  void meet_at(std::vector<Meeting> meetings);
   bool done(ir::NodeId id) const { return id < state_.size() && state_[id] == 2; }
   Algebra algebra;
   ShiftMemo memo{algebra};
@@ -38,6 +39,8 @@ class Evaluator {
   double deadline = 0;  // of util::WorkClock, in seconds; 0: none
 
  private:
+  void meet(ir::NodeId id);
+  Value named(const Value& v, bool total);
   Value compute(ir::NodeId id);
   Value compute_map(const ir::Node& n);
   Value compute_reduce(const Value& x, ir::Fn fn, const std::vector<int64_t>& dims, const ir::Shape& shape);
@@ -80,6 +83,9 @@ class Evaluator {
   std::map<std::pair<int, ir::NodeId>, ir::NodeId> matched_;              // (rank, sequential draw) -> the draw that took it
   std::set<ir::NodeId> drawing_;  // draws under way: one that acts on what is made with it has no counterpart
   bool draws_known_ = false;
+  std::vector<Meeting> meetings_;
+  std::map<ir::NodeId, size_t> meeting_of_;  // of a part
+  std::map<ir::NodeId, Value> met_;          // sequential values of meetings, as they were before they were named
 };
 
 }  // namespace shardproof::prove

@@ -268,7 +268,6 @@ Known Algebra::compute_known(const Node& n, int depth) const {
         case Fn::Le:
         case Fn::Gt:
         case Fn::Ge:
-        case Fn::IsFinite:
         case Fn::IsNan:
         case Fn::IsInf: {
           k.no_inf = k.nonneg = k.integer = k.boolean = true;
@@ -278,6 +277,11 @@ Known Algebra::compute_known(const Node& n, int depth) const {
           k.hi = 1;
           return k;
         }
+        case Fn::IsFinite:  // false where its argument is undefined, be that infinite or no number in floats
+          k.no_inf = k.nonneg = k.integer = k.boolean = k.finite = k.no_pos_inf = true;
+          k.lo = 0;
+          k.hi = 1;
+          return k;
         case Fn::Convert:
         case Fn::Not:
         case Fn::Xor:
@@ -328,6 +332,29 @@ Known Algebra::compute_known(const Node& n, int depth) const {
 // (a loss averaged over the labels that are not ignored): one place is there.
 bool Algebra::finite_where(const Node& n, size_t branch) const {
   const Poly& c = n.args[0];
+  if (branch == 1 && is_function(c, Fn::IsFinite)) {  // a multiple of what is tested
+    const Factor& test = c[0].f[0];
+    const size_t w = n.dims.size() + 1, inner = nodes_[test.node].dims.size() + 1;
+    Poly x = nodes_[test.node].args[0], y = n.args[1];
+    for (Term& t : x) {
+      for (Factor& f : t.f) {
+        std::vector<int64_t> map(f.map.size() / inner * w, 0);
+        for (size_t r = 0; r * inner < f.map.size(); ++r) {
+          for (size_t v = 0; v + 1 < inner; ++v) {
+            for (size_t k = 0; k < w; ++k) map[r * w + k] += f.map[r * inner + v] * test.map[v * w + k];
+          }
+          map[r * w + w - 1] += f.map[r * inner + inner - 1];
+        }
+        f.map = std::move(map);
+      }
+      std::sort(t.f.begin(), t.f.end(), before);
+    }
+    std::sort(x.begin(), x.end(), [](const Term& s, const Term& t) { return prove::compare(s, t) < 0; });
+    const size_t lead = static_cast<size_t>(std::find_if(x.begin(), x.end(), [](const Term& t) { return !t.coef.is_zero(); }) - x.begin());
+    bool same = x.size() == y.size() && lead < x.size() && !y[lead].coef.is_zero();
+    for (size_t t = 0; t < x.size() && same; ++t) same = same_monomial(x[t], y[t]) && x[t].coef * y[lead].coef == y[t].coef * x[lead].coef;
+    if (same) return true;
+  }
   if (c.size() != 1 || !c[0].coef.is_one() || c[0].f.size() != 1 || !c[0].f[0].exp.is_one() || nodes_[c[0].f[0].node].kind != Kind::Bracket)
     return false;
   const Node& condition = nodes_[c[0].f[0].node];

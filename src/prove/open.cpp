@@ -7,6 +7,7 @@
 // nothing is opened twice.
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "prove/algebra.h"
 #include "prove/rows.h"
@@ -15,15 +16,17 @@ namespace shardproof::prove {
 
 namespace {
 
-constexpr size_t kTerms = 96;       // in one poly
-constexpr size_t kVariables = 16;   // bound ones, of one product
-constexpr int kInside = 8;          // parts within parts
-constexpr int kLevels = 40;         // of one comparison
-constexpr int64_t kCopies = 3;      // the highest power that is read as a product
-constexpr int64_t kElements = 16;   // of a sum that is written out
-constexpr size_t kOpenings = 6000;  // of one problem
-constexpr uint64_t kWork = 60'000;  // rules that these may cost
-constexpr double kSeconds = 2.5;    // of the processor
+constexpr size_t kTerms = 96;           // in one poly
+constexpr size_t kVariables = 16;       // bound ones, of one product
+constexpr int kInside = 8;              // parts within parts
+constexpr int kLevels = 40;             // of one comparison
+constexpr int kFewLevels = 3;           // before products are taken apart by cases
+constexpr int64_t kCopies = 3;          // the highest power that is read as a product
+constexpr int64_t kElements = 16;       // of a sum that is written out
+constexpr uint64_t kOpenings = 24'000;  // of one problem
+constexpr uint64_t kWork = 240'000;     // rules that these may cost
+constexpr double kSeconds = 5;          // of the processor
+constexpr int64_t kShare = 4;           // one comparison may take this part of what is left
 
 // A product, and what it is summed over.
 struct Flat {
@@ -32,6 +35,8 @@ struct Flat {
 };
 
 }  // namespace
+
+bool Algebra::spent() const { return openings_ > limit_.openings || applications > limit_.work || std::clock() > limit_.ticks; }
 
 // One more than the deepest node it is made of; nodes are made after their parts.
 uint32_t Algebra::depth_of(Nid id) {
@@ -115,7 +120,7 @@ std::optional<Poly> Algebra::open_level(const Poly& p, uint32_t level, const Ext
         continue;
       }
       openings_ += 1 + out.size() / 4;
-      if (openings_ > kOpenings || applications > work_limit_ || std::clock() > clock_limit_) return std::nullopt;
+      if (spent()) return std::nullopt;
       if (nodes_[flat.t.f[at].node].kind == Kind::Red) {
         work.push_back(merge(flat, at));
         continue;
@@ -200,7 +205,7 @@ std::optional<Poly> Algebra::cut_sums(const Poly& p, const Ext& ctx) {
     while (!work.empty()) {
       const Flat flat = std::move(work.back());
       work.pop_back();
-      if (++openings_ > kOpenings || applications > work_limit_ || std::clock() > clock_limit_) return std::nullopt;
+      if (++openings_; spent()) return std::nullopt;
       int64_t cut = 0;
       const size_t var = longest(flat, cut);
       if (cut == 0) {
@@ -245,7 +250,7 @@ std::optional<Poly> Algebra::write_out(const Poly& p, const Ext& ctx) {
       if (out.size() > kTerms) return std::nullopt;
       continue;
     }
-    if (++openings_ > kOpenings || applications > work_limit_ || std::clock() > clock_limit_) return std::nullopt;
+    if (++openings_; spent()) return std::nullopt;
     fired(Rule::L67);
     auto [body, ext] = open_in(t, at, ctx);
     std::sort(body.f.begin(), body.f.end(), before);
@@ -341,24 +346,41 @@ bool Algebra::equal_inside(const Poly& a, const Poly& b, const Ext& ctx, int dep
 
 bool Algebra::equal_flat(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined) {
   const During scope(flat_);
-  if (work_limit_ == 0) {
-    work_limit_ = applications + kWork;
-    clock_limit_ = std::clock() + static_cast<std::clock_t>(kSeconds * CLOCKS_PER_SEC);
-  }
+  if (!std::exchange(budget_known_, true)) left_ = {kOpenings, kWork, static_cast<int64_t>(kSeconds * CLOCKS_PER_SEC)};
+  const uint64_t before = applications;
+  const int64_t started = std::clock();
+  openings_ = 0;
+  limit_ = {left_.openings / uint64_t{kShare}, before + left_.work / uint64_t{kShare}, started + left_.ticks / kShare};
+  struct Pay {  // also where a limit throws
+    Algebra& a;
+    uint64_t before;
+    int64_t started;
+    ~Pay() {
+      a.left_.openings -= std::min(a.left_.openings, a.openings_);
+      a.left_.work -= std::min(a.left_.work, a.applications - before);
+      a.left_.ticks -= std::min<int64_t>(a.left_.ticks, std::clock() - started);
+    }
+  } pay{*this, before, started};
   return (equal_inside(a, b, ctx, 0) ? fired(Rule::L72) : !refused(Rule::L72)) || equal_opening(a, b, ctx, where_defined);
 }
 
 bool Algebra::equal_opening(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined) {
+  if (equal_levels(a, b, ctx, where_defined, kFewLevels)) return true;
   Poly x = by_cases(a, ctx), y = by_cases(b, ctx);
   if (equal(x, y, ctx, where_defined)) return true;
   x = made_here(x, ctx), y = made_here(y, ctx);
-  if (equal(x, y, ctx, where_defined)) return true;
+  return equal(x, y, ctx, where_defined) || equal_levels(std::move(x), std::move(y), ctx, where_defined, kLevels);
+}
+
+// After at most so many levels are opened; where nothing is left to open before that, also with sums cut and written out.
+bool Algebra::equal_levels(Poly x, Poly y, const Ext& ctx, bool where_defined, int levels) {
   uint32_t level = UINT32_MAX;
-  for (int step = 0; step < kLevels; ++step) {
+  for (int step = 0; step < levels; ++step) {
     Poly left, right, same;
     tell_apart(x, y, left, right, &same);
     level = std::max(next_level(left, level), next_level(right, level));
     if (level == 0) {
+      if (levels < kLevels) return false;
       auto l = cut_sums(left, ctx), r = cut_sums(right, ctx);
       if (!l || !r) return false;
       if (equal(*l, *r, ctx, where_defined)) return true;

@@ -3,6 +3,7 @@
 #include "prove/prover.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,7 +21,9 @@ struct Prover::Impl {
   bool started = false;
   size_t linked = 0;
 
-  Impl(const link::Problem& p, Limits l) : problem(p), limits(l), eval(p, l), linked(p.graph.nodes.size()) { allow(l.seconds); }
+  Impl(const link::Problem& p, Limits l, size_t n) : problem(p), limits(l), eval(p, l), linked(n > 0 ? n : p.graph.nodes.size()) {
+    allow(l.seconds);
+  }
   void allow(double seconds) { eval.deadline = seconds > 0 ? util::WorkClock::seconds() + seconds : 0; }
 
   // The sequential program first: the forms in which it walks its dimensions are those in which the ranks' pieces are recognised.
@@ -68,9 +71,24 @@ struct Prover::Impl {
   }
 };
 
-Prover::Prover(const link::Problem& problem, Limits limits) : impl_(std::make_unique<Impl>(problem, limits)) {}
+Prover::Prover(const link::Problem& problem, Limits limits, size_t linked) : impl_(std::make_unique<Impl>(problem, limits, linked)) {}
 Prover::~Prover() = default;
 void Prover::allow(double seconds) { impl_->allow(seconds); }
+bool Prover::where_defined(const std::vector<ir::NodeId>& scalars) {
+  Impl& m = *impl_;
+  Algebra& a = m.eval.algebra;
+  a.losses.clear();
+  try {
+    m.start();
+    for (const ir::NodeId id : scalars) {
+      const Value& v = m.eval.value(id);
+      if (v.shape.empty() && v.cells.size() == 1 && v.cells[0].ext.empty()) a.losses.push_back(v.cells[0].poly);
+    }
+  } catch (const Overflow&) {  // then nothing is excused
+  }
+  return std::exchange(a.losses_used, false);
+}
+void Prover::meet_at(std::vector<Meeting> meetings) { impl_->eval.meet_at(std::move(meetings)); }
 void Prover::try_hard() { impl_->eval.algebra.thorough = true; }
 Evaluator& Prover::evaluator() { return impl_->eval; }
 size_t Prover::linked() const { return impl_->linked; }

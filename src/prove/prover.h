@@ -19,9 +19,16 @@ struct Limits {
 
 class Evaluator;
 
+// A sequential value and values of the ranks that may add up to it.
+struct Meeting {
+  ir::NodeId sequential = ir::kNoNode;
+  std::vector<ir::NodeId> parts;
+};
+
 class Prover {
  public:
-  explicit Prover(const link::Problem& problem, Limits limits = {});
+  // linked: nodes of the graph as it was linked, before goals were appended (0: all that there are).
+  explicit Prover(const link::Problem& problem, Limits limits = {}, size_t linked = 0);
   ~Prover();
   Prover(const Prover&) = delete;
   Prover& operator=(const Prover&) = delete;
@@ -39,6 +46,13 @@ class Prover {
   // From now on: goals whose normal forms differ are compared with nested sums opened (L-65). Much work for what is wrong: for what no
   // evaluation refutes.
   void try_hard();
+
+  // From now on: goals are compared only where these scalars of the sequential program are defined (L-75). Returns whether goals since the
+  // last call needed that.
+  bool where_defined(const std::vector<ir::NodeId>& scalars);
+
+  // Before the first goal: where parts are proved to add up to a sequential value, both sides go on from names for them (L-74).
+  void meet_at(std::vector<Meeting> meetings);
 
   // Where to look first, after equal() did not succeed: the earliest node in the cone of y that is made of terms that the sequential
   // program does not have, and from which such terms lead to y. Partial sums of its terms do not count. A hint and no proof of anything.

@@ -184,6 +184,33 @@ void tell_apart(const Poly& a, const Poly& b, Poly& left, Poly& right, Poly* sam
   }
 }
 
+// Is t finite wherever the losses are defined? Its only danger: scalars that they are multiplied by, too.
+bool Algebra::finite_with_losses(const Term& t, const Ext& ctx, int depth) {
+  const auto needed = [&](const Factor& f) {
+    if (!nodes_[f.node].dims.empty() || !known(Term{1, {f}}, ctx).never_inf()) return false;
+    for (const Poly& loss : losses) {
+      for (const Term& o : loss) {
+        if (std::any_of(o.f.begin(), o.f.end(), [&](const Factor& g) { return nodes_[g.node].kind == Kind::Bracket; })) continue;
+        if (std::find(o.f.begin(), o.f.end(), f) != o.f.end()) return true;
+      }
+    }
+    return false;
+  };
+  return depth < 6 && std::all_of(t.f.begin(), t.f.end(), [&](const Factor& f) {
+           const Node& n = nodes_[f.node];
+           if (known(Term{1, {f}}, ctx).finite || needed(f)) return true;
+           if (!f.exp.is_integer() || !f.exp.positive()) return false;
+           const Factor once{f.node, 1, f.map};
+           if (n.kind == Kind::Red && n.fn == ir::Fn::Add && n.args[0].size() == 1) {
+             const auto [body, inside] = open_red(once, ctx);
+             return finite_with_losses(body, inside, depth + 1);
+           }
+           if (n.kind != Kind::Sum) return false;
+           const Poly parts = expand_named(once, ctx);
+           return std::all_of(parts.begin(), parts.end(), [&](const Term& u) { return finite_with_losses(u, ctx, depth + 1); });
+         });
+}
+
 bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined) {
   // What makes p undefined wherever the guard t is: a guard of its own, or a term with these factors; not where brackets hide it, and not
   // an infinite term, which may be a value.
@@ -213,7 +240,11 @@ bool Algebra::equal(const Poly& a, const Poly& b, const Ext& ctx, bool where_def
     open = add(a, scale(b, -1), ctx);
   }
   auto excused = [&](const Poly& x, const Poly& y, const Term& t) {
-    return known(t, ctx).finite || (undefined_too(x, t) && (where_defined || undefined_too(y, t)));
+    if (known(t, ctx).finite || (undefined_too(x, t) && (where_defined || undefined_too(y, t)))) return true;
+    if (losses.empty() || !where_defined) return false;
+    const bool used = finite_with_losses(t, ctx, 0);
+    losses_used |= used;
+    return used ? fired(Rule::L75) : !refused(Rule::L75);
   };
   Poly left_over;
   for (const Term& t : open) {

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "interp/interp.h"
+#include "interp/meetings.h"
 #include "manifest/match.h"
 #include "prove/induction.h"
 #include "prove/prover.h"
@@ -154,6 +155,7 @@ class Check {
     begin();
     prove();
     falsify();
+    prove_from_meetings();
     prove_again();
     conclude();
     return std::nullopt;
@@ -309,11 +311,7 @@ class Check {
   }
 
   void prove_again() {
-    std::vector<size_t> open;
-    for (size_t k = 0; k < out_.outputs.size(); ++k) {
-      const OutputReport& r = out_.outputs[k];
-      if (r.status == Status::Unknown && !settled_.count(k) && (r.reason == "budget" || r.reason == "missing-lemma")) open.push_back(k);
-    }
+    std::vector<size_t> open = still_open();
     if (open.empty()) return;
     say(fmt::format("proving {} outputs again", open.size()));
     Clock::time_point start = Clock::now();
@@ -333,7 +331,7 @@ class Check {
         prover_->allow(rest / static_cast<double>(open.size() - i));
       }
       const std::string detail = std::exchange(r.detail, {}), reason = std::exchange(r.reason, {});
-      prove_output(open[i]);
+      prove_where_defined(open[i]);
       if (r.status == Status::Proved || reason == "budget") continue;
       r.reason = reason;
       r.detail = detail;  // the first difference is the shorter one, and says what the evaluation said
@@ -341,6 +339,87 @@ class Check {
     }
     count_proofs();
     out_.stats.prove = before + seconds_since(start);
+  }
+
+  // Gradients that are left as partial sums: both sides are written from the values where the ranks' parts add up.
+  void prove_from_meetings() {
+    const std::vector<size_t> open = still_open();
+    const double rest = options_.time_limit > 0 ? left() - 0.05 * options_.time_limit : 0;
+    if (open.empty() || !options_.falsify || (options_.time_limit > 0 && rest <= 0)) return;
+    const Clock::time_point start = Clock::now();
+    interp::Options o = interp_options();
+    if (rest > 0) o.seconds = 0.2 * rest;
+    std::vector<prove::Meeting> hints;
+    for (interp::Meeting& m : interp::meetings(*problem_, open, o)) hints.push_back({m.sequential, std::move(m.parts)});
+    if (hints.empty()) return;
+    say(fmt::format("proving {} outputs from {} partial sums", open.size(), hints.size()));
+    prove::Limits limits;
+    limits.bytes = options_.memory_limit;
+    met_ = std::make_unique<prove::Prover>(*problem_, limits, prover_->linked());
+    met_->meet_at(std::move(hints));
+    met_->try_hard();
+    std::swap(prover_, met_);
+    const double share = rest > 0 ? 0.5 * left() : 0;
+    const auto begun = util::WorkClock::now();
+    for (size_t i = 0; i < open.size(); ++i) {
+      OutputReport& r = out_.outputs[open[i]];
+      if (share > 0) {
+        const double mine = share - limit_seconds_since(begun);
+        if (mine <= 0) break;
+        prover_->allow(mine);
+      }
+      const std::string detail = std::exchange(r.detail, {}), reason = std::exchange(r.reason, {});
+      prove_where_defined(open[i]);
+      if (r.status == Status::Proved) {
+        by_meeting_.insert(open[i]);
+        continue;
+      }
+      r.reason = reason;
+      r.detail = detail;
+    }
+    count_proofs();
+    std::swap(prover_, met_);
+    out_.stats.prove += seconds_since(start);
+  }
+
+  // A certificate is about the forms of one prover: "" or the output that it has not proved.
+  std::string other_ways() {
+    if (by_meeting_.empty()) return "";
+    std::swap(prover_, met_);
+    for (size_t k = 0; k < out_.outputs.size(); ++k) {
+      if (out_.outputs[k].status != Status::Proved || by_meeting_.count(k) != 0) continue;
+      OutputReport scratch;
+      const link::Output output = problem_->outputs[k];
+      if (!proves(*prover_, output, *placements_[k], scratch)) return out_.outputs[k].name;
+    }
+    return "";
+  }
+
+  // Outputs that the first pass left open and the evaluation did not refute.
+  std::vector<size_t> still_open() const {
+    std::vector<size_t> open;
+    for (size_t k = 0; k < out_.outputs.size(); ++k) {
+      const OutputReport& r = out_.outputs[k];
+      if (r.status == Status::Unknown && !settled_.count(k) && (r.reason == "budget" || r.reason == "missing-lemma")) open.push_back(k);
+    }
+    return open;
+  }
+
+  // The gradient of a loss is no more than the loss is: where the sequential program divides by a count of 0, nothing is asked of it.
+  void prove_where_defined(size_t k) {
+    std::vector<ir::NodeId> losses;
+    std::string names;
+    for (size_t i = 0; i < out_.outputs.size() && problem_->outputs[k].role == manifest::Role::Gradient; ++i) {
+      const link::Output& o = problem_->outputs[i];
+      const bool value = o.role != manifest::Role::Gradient && o.role != manifest::Role::Updated;
+      if (out_.outputs[i].status != Status::Proved || !value || !problem_->graph[o.sequential].shape.empty()) continue;
+      losses.push_back(o.sequential);
+      names += (names.empty() ? "" : ", ") + out_.outputs[i].name;
+    }
+    prover_->where_defined(losses);
+    prove_output(k);
+    if (prover_->where_defined({}) && out_.outputs[k].status == Status::Proved)
+      add_assumption(fmt::format("gradients are compared where the loss is defined ({})", names));
   }
 
   // Where what cannot be proved begins, as far as the prover sees it: the place to look at first.
@@ -560,7 +639,9 @@ class Check {
     out_.verdict = refuted ? Verdict::Refuted : all_proved ? Verdict::Proved : Verdict::Unknown;
     if (out_.verdict != Verdict::Unknown) out_.reason.clear(), out_.detail.clear();
     if (out_.verdict == Verdict::Proved && !options_.certificate.empty()) {
-      if (!options_.write_certificate) {
+      if (const std::string other = other_ways(); !other.empty()) {
+        out_.warnings.push_back(fmt::format("no certificate: output {} was proved in another way than the others", other));
+      } else if (!options_.write_certificate) {
         out_.warnings.push_back("this build writes no certificates");
       } else {
         say("writing the certificate");
@@ -613,6 +694,8 @@ class Check {
   std::vector<char> depends_;
   std::set<size_t> settled_, evaluated_;
   std::map<size_t, std::string> said_;
+  std::unique_ptr<prove::Prover> met_;  // the prover from partial sums
+  std::set<size_t> by_meeting_;         // outputs that it proved
   std::unique_ptr<prove::Prover> prover_;
   std::string witness_;
 };

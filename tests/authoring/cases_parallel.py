@@ -478,3 +478,128 @@ variant(
     dist=lambda rank, x: WAIT(torch.ops._c10d_functional.broadcast(x * x if rank == 1 else x, 0, "0")),
     why="Rank 0 gives its x, which is not squared.",
 )
+
+
+# --- gradients left as partial sums
+def head_gradient(p, labels, valid, e, lo):
+    """What a rank's columns of the vocabulary give back: (p - one-hot) / valid @ e."""
+    inside = (labels >= lo) & (labels < lo + e.shape[0])
+    row = torch.where(inside, labels - lo, 0)
+    hit = inside.unsqueeze(-1).to(e.dtype)
+    return ((p @ e) - torch.nn.functional.embedding(row, e) * hit) / valid
+
+
+def norm_input_gradient(x, g, dy):
+    r = torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5)
+    dn = dy * g
+    return dn * r - x * (dn * x).sum(-1, keepdim=True) * r**3 / x.shape[-1]
+
+
+def chained(p, labels, valid, e, x, g, w, lo):
+    """Backward through the last norm and three blocks beside a residual stream: a norm and two linear layers with a gate."""
+    dx = norm_input_gradient(x, g, head_gradient(p, labels, valid, e, lo))
+    for k in range(3):
+        a = torch.tanh(x + k)
+        dx = dx + norm_input_gradient(a, g, ((dx @ w.t()) * torch.cos(a)) @ w)
+    return dx.t() @ torch.tanh(x) + (dx @ w.t()).t() @ x
+
+
+partial_chain = case(
+    "partial_gradients_through_layers",
+    seq=lambda p, labels, valid, e, x, g, w: (
+        ((p * p).sum() + (x * x).sum()) / valid,
+        chained(p, labels, valid, e, x, g, w, 0),
+    ),
+    dist=lambda rank, p, labels, valid, e, x, g, w: (
+        (all_reduce((p * p).sum()) + (x * x).sum()) / valid,
+        chained(p, labels, valid, e, x, g, w, 4 * rank),
+    ),
+    inputs={
+        "p": Tensor((5, 8), "Shard(1)@tp"),
+        "labels": Tensor((5,), dtype=torch.int64, high=8),
+        "valid": Tensor(()),
+        "e": Tensor((8, 6), "Shard(0)@tp"),
+        "x": Tensor((5, 6)),
+        "g": Tensor((6,)),
+        "w": Tensor((6, 6)),
+    },
+    outputs={"loss": {"role": "loss"}, "dw": {"role": "gradient", "of": "w", "expect": "Partial(sum)@tp"}},
+    mesh={"tp": 2},
+    manifest={"facts": ["labels in [0, 8)"]},
+    verdict="PROVED",
+    why="Everything behind the head is linear in the gradient, so what adds up to it still adds up in the end (L-74).",
+)
+variant(
+    partial_chain,
+    "reduced_on_the_way",
+    dist=lambda rank, p, labels, valid, e, x, g, w: (
+        (all_reduce((p * p).sum()) + (x * x).sum()) / valid,
+        chained(p, labels, valid, e, x, g, w, 4 * rank) + w,
+    ),
+    statuses={"loss": "PROVED", "dw": "REFUTED"},
+    why="What each rank adds is counted twice.",
+)
+
+masked_rows = case(
+    "gradient_of_masked_rows",
+    seq=lambda t, dy, w, valid: (
+        dy.sum() / valid,
+        torch.zeros_like(w).index_put((t,), dy / valid, accumulate=True),
+    ),
+    dist=lambda rank, t, dy, w, valid: (
+        dy.sum() / valid,
+        torch.zeros_like(w).index_put(
+            ((t - 4 * rank).clamp(0, 3),),
+            dy / valid * ((t >= 4 * rank) & (t < 4 * rank + 4)).unsqueeze(-1).to(dy.dtype),
+            accumulate=True,
+        ),
+    ),
+    inputs={
+        "t": Tensor((5,), dtype=torch.int64, high=8),
+        "dy": Tensor((5, 3)),
+        "w": Tensor((8, 3), "Shard(0)@tp"),
+        "valid": Tensor(()),
+    },
+    outputs={"loss": {"role": "loss"}, "dw": {"role": "gradient", "of": "w"}},
+    mesh={"tp": 2},
+    manifest={"facts": ["t in [0, 8)"]},
+    verdict="PROVED",
+    contains=["where the loss is defined"],
+    why="With a count of 0 the first and last row of a rank are 0/0 where no token has them, but so is the loss (L-75).",
+)
+variant(
+    masked_rows,
+    "no_loss",
+    seq=lambda t, dy, w, valid: torch.zeros_like(w).index_put((t,), dy / valid, accumulate=True),
+    dist=lambda rank, t, dy, w, valid: torch.zeros_like(w).index_put(
+        ((t - 4 * rank).clamp(0, 3),),
+        dy / valid * ((t >= 4 * rank) & (t < 4 * rank + 4)).unsqueeze(-1).to(dy.dtype),
+        accumulate=True,
+    ),
+    outputs={"dw": {"role": "value", "expect": "Shard(0)@tp"}},
+    verdict="UNKNOWN",
+    accept=["REFUTED"],
+    numeric=False,
+    why="No loss says that the count is not 0, and where it is, rows that no token has are 0 on one device and undefined on the ranks.",
+)
+variant(
+    masked_rows,
+    "other_count",
+    seq=lambda t, dy, w, valid: (
+        dy.sum(),
+        torch.zeros_like(w).index_put((t,), dy / valid, accumulate=True),
+    ),
+    dist=lambda rank, t, dy, w, valid: (
+        dy.sum(),
+        torch.zeros_like(w).index_put(
+            ((t - 4 * rank).clamp(0, 3),),
+            dy / valid * ((t >= 4 * rank) & (t < 4 * rank + 4)).unsqueeze(-1).to(dy.dtype),
+            accumulate=True,
+        ),
+    ),
+    statuses={"loss": "PROVED", "dw": "UNKNOWN"},
+    verdict="UNKNOWN",
+    accept=["REFUTED"],
+    numeric=False,
+    why="The loss is defined whatever the count is.",
+)
