@@ -45,9 +45,12 @@ class Evaluator {
   Value compute_map(const ir::Node& n);
   Value compute_reduce(const Value& x, ir::Fn fn, const std::vector<int64_t>& dims, const ir::Shape& shape);
   Value compute_contract(const ir::Node& n);
+  std::optional<std::pair<size_t, ir::Shape>> own_digit(const Value& index) const;
   Value compute_take(const ir::Node& n);
   static Rat content(const Value& v);
   std::optional<std::pair<size_t, int64_t>> as_position(const Value& v) const;
+  std::optional<size_t> permuted(const Value& v) const;
+  std::optional<Value> rewritten_everywhere(const ir::Node& n, const std::vector<int64_t>& code);
   Value compute_scatter(const ir::Node& n);
   Value compute_scan(const ir::Node& n);
   Value compute_dynamic_slice(const ir::Node& n);

@@ -71,9 +71,83 @@ std::optional<std::pair<size_t, int64_t>> Evaluator::as_position(const Value& v)
   return std::nullopt;
 }
 
+// Rows that are repeated (each token for every expert): the index is one digit of its own position. Split into digits, it is a position.
+// The dimension of the index, and its digits, largest first.
+std::optional<std::pair<size_t, ir::Shape>> Evaluator::own_digit(const Value& index) const {
+  if (index.cells.size() != 1 || as_position(index)) return std::nullopt;
+  const Cell& c = index.cells[0];
+  const size_t w = c.ext.size() + 1;
+  if (c.poly.size() != 1 || !c.poly[0].coef.is_one() || c.poly[0].f.size() != 1 || c.poly[0].f[0].node != algebra.iota() ||
+      !c.poly[0].f[0].exp.is_one())
+    return std::nullopt;
+  const std::vector<int64_t>& form = c.poly[0].f[0].map;
+  size_t digit = w;
+  for (size_t k = 0; k < w; ++k) {
+    if (form[k] == 0) continue;
+    if (form[k] != 1 || digit != w || k + 1 == w) return std::nullopt;
+    digit = k;
+  }
+  for (size_t q = 0; q < index.shape.size() && digit < w; ++q) {
+    if (c.pos[q * w + digit] == 0) continue;
+    std::vector<size_t> vars;
+    for (size_t k = 0; k + 1 < w; ++k) {
+      if (c.pos[q * w + k] != 0) vars.push_back(k);
+    }
+    std::sort(vars.begin(), vars.end(), [&](size_t a, size_t b) { return c.pos[q * w + a] < c.pos[q * w + b]; });
+    int64_t extent = 1;
+    ir::Shape digits;
+    for (const size_t k : vars) {
+      if (c.pos[q * w + k] != extent) return std::nullopt;
+      extent *= c.ext[k];
+      digits.insert(digits.begin(), c.ext[k]);
+    }
+    if (extent != index.shape[q] || digits.size() < 2 || c.pos[q * w + w - 1] != 0) return std::nullopt;
+    return std::pair{q, digits};
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+void split_dim(ir::Shape& shape, size_t d, const ir::Shape& digits) {
+  shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(d));
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(d), digits.begin(), digits.end());
+}
+
+// Dimension numbers of an operator whose dimension n.b[q] becomes several.
+void split_numbers(ir::Node& n, size_t q, const ir::Shape& digits) {
+  const int64_t at = n.b[q], more = static_cast<int64_t>(digits.size()) - 1;
+  for (std::vector<int64_t>* dims : {&n.a, &n.b}) {
+    for (int64_t& d : *dims) d += d > at ? more : 0;
+  }
+  for (int64_t k = 1; k <= more; ++k) n.b.insert(n.b.begin() + static_cast<std::ptrdiff_t>(q) + k, at + k);
+}
+
+struct Lent {  // a value that stands in another shape while an operator is computed
+  Value &place, kept;
+  Lent(Value& value, Value other) : place(value), kept(std::exchange(value, std::move(other))) {}
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+  ~Lent() { place = std::move(kept); }
+};
+
+}  // namespace
+
 Value Evaluator::compute_take(const ir::Node& n) {
   const bool fill = n.mode == ir::IndexMode::Fill;
   if (ir::num_elements(n.shape) == 0) return Value{n.shape, {}};
+  if (n.in.size() == (fill ? 3u : 2u)) {
+    Value& index = values_[n.in[1]];
+    if (const auto split = own_digit(index)) {
+      ir::Node m = n;
+      ir::Shape shape = index.shape;
+      split_dim(m.shape, static_cast<size_t>(n.b[split->first]), split->second);
+      split_dim(shape, split->first, split->second);
+      split_numbers(m, split->first, split->second);
+      const Lent lent(index, views.reshape(index, shape));
+      return views.reshape(compute_take(m), n.shape);
+    }
+  }
   // Indices that are positions or constants are views.
   Value data = values_[n.in[0]];
   std::vector<int64_t> code = n.a;
@@ -220,6 +294,90 @@ Value Evaluator::compute_take(const ir::Node& n) {
   return out;
 }
 
+// The dimension along which v, wherever it stands in the others, takes each of the dimension's positions once: the order in which a sort
+// puts what it sorts.
+std::optional<size_t> Evaluator::permuted(const Value& v) const {
+  if (v.cells.size() != 1) return std::nullopt;
+  const Cell& c = v.cells[0];
+  if (c.poly.size() != 1 || !c.poly[0].coef.is_one() || c.poly[0].f.size() != 1 || !c.poly[0].f[0].exp.is_one()) return std::nullopt;
+  const Factor& f = c.poly[0].f[0];
+  const Node& n = algebra.node(f.node);
+  if (n.kind != Kind::Whole || !n.name.starts_with("sort:") || n.result.size() != 1 || !algebra.known(f, c.ext).finite) return std::nullopt;
+  const size_t which = static_cast<size_t>(std::atoi(n.name.c_str() + n.name.find(':', 5) + 1));
+  if (which >= n.args.size()) return std::nullopt;
+  // What is sorted there are the positions themselves: digits of a mixed radix make up each once.
+  const size_t own = n.dims.size() - 1, inner = n.inner[which].size(), w = own + inner + 1;
+  Row form(w, 0);
+  for (const Term& t : n.args[which]) {
+    if (t.f.size() != 1 || t.f[0].node != algebra.iota() || !t.f[0].exp.is_one() || !t.coef.is_integer() || t.f[0].map.size() != w)
+      return std::nullopt;
+    for (size_t k = 0; k < w; ++k) form[k] += t.coef.num() * t.f[0].map[k];
+  }
+  if (form[w - 1] != 0 || std::any_of(form.begin(), form.begin() + static_cast<std::ptrdiff_t>(own), [](int64_t k) { return k != 0; }))
+    return std::nullopt;
+  std::vector<size_t> digits(inner);
+  std::iota(digits.begin(), digits.end(), own);
+  std::sort(digits.begin(), digits.end(), [&](size_t a, size_t b) { return form[a] < form[b]; });
+  int64_t extent = 1;
+  for (const size_t k : digits) {
+    if (form[k] != extent) return std::nullopt;
+    extent *= n.inner[which][k - own];
+  }
+  // The result's own dimension is read by one variable, which walks one dimension of v whole and moves nothing else.
+  const size_t cw = c.ext.size() + 1;
+  for (size_t d = 0; d < v.shape.size(); ++d) {
+    for (size_t var = 0; var + 1 < cw; ++var) {
+      if (c.ext[var] != extent || v.shape[d] != extent || c.pos[d * cw + var] != 1) continue;
+      bool alone = f.map[own * cw + var] == 1 && c.pos[d * cw + cw - 1] == 0 && f.map[own * cw + cw - 1] == 0;
+      for (size_t r = 0; r < own; ++r) alone &= f.map[r * cw + var] == 0;
+      for (size_t k = 0; k + 1 < cw; ++k) alone &= k == var || f.map[own * cw + k] == 0;
+      if (alone) return d;
+    }
+  }
+  return std::nullopt;
+}
+
+// L-76: writes at each position once, and everywhere the same along that dimension: what was there before is gone, and the order does not
+// matter.
+std::optional<Value> Evaluator::rewritten_everywhere(const ir::Node& n, const std::vector<int64_t>& code) {
+  const Value &data = values_[n.in[0]], &updates = values_[n.in[1]];
+  const auto scattered = std::find_if(code.begin(), code.end(), [](int64_t k) { return k < 0; });
+  if (!n.set || scattered == code.end() || std::count_if(code.begin(), code.end(), [](int64_t k) { return k < 0; }) != 1)
+    return std::nullopt;
+  const size_t d = static_cast<size_t>(scattered - code.begin());
+  const auto along = permuted(values_[n.in[1 + static_cast<size_t>(-*scattered)]]);
+  if (!along) return std::nullopt;
+  const auto u = static_cast<size_t>(n.b[*along]);
+  if (updates.shape[u] != data.shape[d] || updates.cells.size() != 1 || updates.shape.size() != data.shape.size()) {
+    refused(Rule::L76);
+    return std::nullopt;
+  }
+  std::vector<int64_t> places(updates.shape.size(), -1);
+  for (size_t k = 0; k < code.size(); ++k) {
+    if (code[k] >= 0 && updates.shape[code[k]] == data.shape[k]) places[code[k]] = static_cast<int64_t>(k);
+  }
+  places[u] = static_cast<int64_t>(d);
+  const Cell& c = updates.cells[0];
+  const size_t w = c.ext.size() + 1;
+  bool same = std::find(places.begin(), places.end(), -1) == places.end();
+  for (size_t var = 0; var + 1 < w && same; ++var) {
+    if (c.pos[u * w + var] == 0) continue;
+    for (const Term& t : c.poly) {
+      for (const Factor& f : t.f) {
+        for (size_t r = 0; r * w < f.map.size(); ++r) same &= f.map[r * w + var] == 0;
+      }
+    }
+  }
+  if (!same) {
+    refused(Rule::L76);
+    return std::nullopt;
+  }
+  fired(Rule::L76);
+  std::vector<int64_t> perm(places.size());
+  for (size_t k = 0; k < places.size(); ++k) perm[places[k]] = static_cast<int64_t>(k);
+  return views.transpose(updates, perm);
+}
+
 Value Evaluator::compute_scatter(const ir::Node& n) {
   const Value &data = values_[n.in[0]], &updates = values_[n.in[1]];
   const size_t count = n.in.size() - 2;
@@ -239,6 +397,19 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
     if (placed[u] || updates.shape[u] != data.shape[d]) continue;
     code[d] = u;
     placed[u] = 1;
+  }
+  if (std::optional<Value> all = rewritten_everywhere(n, code)) return *std::move(all);
+  if (count == 1) {
+    Value &index = values_[n.in[2]], &written = values_[n.in[1]];
+    if (const auto split = own_digit(index)) {
+      ir::Node m = n;
+      ir::Shape shape = index.shape, update_shape = written.shape;
+      split_dim(update_shape, static_cast<size_t>(n.b[split->first]), split->second);
+      split_dim(shape, split->first, split->second);
+      split_numbers(m, split->first, split->second);
+      const Lent apart(index, views.reshape(index, shape)), updates_apart(written, views.reshape(written, update_shape));
+      return compute_scatter(m);
+    }
   }
   const bool single = [&] {
     int64_t c = 1;

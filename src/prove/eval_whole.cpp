@@ -292,6 +292,19 @@ Value Evaluator::compute_result(ir::NodeId id, const ir::Node& n) {
       if (static_cast<int64_t>(d) != t.a[0]) parallel.push_back(x.shape[d]);
     }
     if (!t.a[2]) assumptions.insert("sorting and top-k: ties go to the lower index");
+    // L-82: equal keys stay as they are.
+    if (x.cells.size() == 1 && algebra.known(x.cells[0].poly, x.cells[0].ext).finite) {
+      const Cell& c = x.cells[0];
+      const size_t w = c.ext.size() + 1;
+      bool same = true;
+      for (const Term& key : c.poly) {
+        for (const Factor& f : key.f) {
+          for (size_t at = 0; at < f.map.size(); ++at)
+            same &= f.map[at] == 0 || at % w + 1 == w || c.pos[static_cast<size_t>(t.a[0]) * w + at % w] == 0;
+        }
+      }
+      if (same ? fired(Rule::L82) : !refused(Rule::L82)) return values_[t.in[static_cast<size_t>(n.a[0])]];
+    }
     std::vector<WholeArg> args;
     for (ir::NodeId in : t.in) args.push_back({&values_[in], factor});
     // The key's own result does not depend on what is carried along.
