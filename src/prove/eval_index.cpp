@@ -71,6 +71,33 @@ std::optional<std::pair<size_t, int64_t>> Evaluator::as_position(const Value& v)
   return std::nullopt;
 }
 
+namespace {
+
+// Into which digits all cells of v take dimension d apart, largest first; the dimension itself where they differ, or cut it.
+ir::Shape common_digits(const Value& v, size_t d) {
+  std::optional<ir::Shape> common;
+  for (const Cell& c : v.cells) {
+    const size_t w = c.ext.size() + 1;
+    std::vector<size_t> vars;
+    for (size_t k = 0; k + 1 < w; ++k) {
+      if (c.pos[d * w + k] != 0) vars.push_back(k);
+    }
+    std::sort(vars.begin(), vars.end(), [&](size_t a, size_t b) { return c.pos[d * w + a] < c.pos[d * w + b]; });
+    int64_t extent = 1;
+    ir::Shape digits;
+    for (const size_t k : vars) {
+      if (c.pos[d * w + k] != extent) return {v.shape[d]};
+      extent *= c.ext[k];
+      digits.insert(digits.begin(), c.ext[k]);
+    }
+    if (extent != v.shape[d] || digits.empty() || (common && *common != digits)) return {v.shape[d]};
+    common = std::move(digits);
+  }
+  return common.value_or(ir::Shape{v.shape[d]});
+}
+
+}  // namespace
+
 // Rows that are repeated (each token for every expert): the index is one digit of its own position. Split into digits, it is a position.
 // The dimension of the index, and its digits, largest first.
 std::optional<std::pair<size_t, ir::Shape>> Evaluator::own_digit(const Value& index) const {
@@ -89,19 +116,8 @@ std::optional<std::pair<size_t, ir::Shape>> Evaluator::own_digit(const Value& in
   }
   for (size_t q = 0; q < index.shape.size() && digit < w; ++q) {
     if (c.pos[q * w + digit] == 0) continue;
-    std::vector<size_t> vars;
-    for (size_t k = 0; k + 1 < w; ++k) {
-      if (c.pos[q * w + k] != 0) vars.push_back(k);
-    }
-    std::sort(vars.begin(), vars.end(), [&](size_t a, size_t b) { return c.pos[q * w + a] < c.pos[q * w + b]; });
-    int64_t extent = 1;
-    ir::Shape digits;
-    for (const size_t k : vars) {
-      if (c.pos[q * w + k] != extent) return std::nullopt;
-      extent *= c.ext[k];
-      digits.insert(digits.begin(), c.ext[k]);
-    }
-    if (extent != index.shape[q] || digits.size() < 2 || c.pos[q * w + w - 1] != 0) return std::nullopt;
+    const ir::Shape digits = common_digits(index, q);
+    if (digits.size() < 2) return std::nullopt;
     return std::pair{q, digits};
   }
   return std::nullopt;
@@ -212,10 +228,16 @@ Value Evaluator::compute_take(const ir::Node& n) {
     }
   }
   if (!plain) {
-    const size_t rank = data.shape.size();
+    // The digits of a dimension that is not indexed are read as dimensions of their own.
+    ir::Shape apart;
+    for (size_t d = 0; d < code.size(); ++d) {
+      const ir::Shape digits = code[d] >= 0 ? common_digits(data, d) : ir::Shape{data.shape[d]};
+      apart.insert(apart.end(), digits.begin(), digits.end());
+    }
+    data = views.reshape(data, apart);
     std::vector<Row> rows;
-    for (size_t d = 0; d < rank; ++d) rows.push_back(unit(rank + 1, d));
-    data = views.whole(data.shape, views.at(data, rows, data.shape));
+    for (size_t d = 0; d < apart.size(); ++d) rows.push_back(unit(apart.size() + 1, d));
+    data = views.whole(apart, views.at(data, rows, apart));
   }
   data = views.reshape(data, kept);
   auto spread = [&](const Value& v, const std::vector<int64_t>& dims) { return views.spread(v, joint, dims); };
