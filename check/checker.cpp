@@ -35,18 +35,7 @@ std::string same_files(const Certificate& c, const manifest::Manifest& m, const 
   return compare(c.kernels, kernels);
 }
 
-// An output whose distributed values depend on no input where the sequential one does proves nothing.
-std::string vacuous(const link::Problem& p, const link::Output& o, std::vector<char>& depends) {
-  ir::mark_dependent(p.graph, depends);
-  if (!depends[o.sequential]) return "";
-  for (NodeId d : o.distributed) {
-    if (d != ir::kNoNode && depends[d]) return "";
-  }
-  return fmt::format("output {}: the distributed values depend on no input, but the sequential one does", o.name);
-}
-
-std::string goals(const Certificate& c, link::Problem& p, std::vector<std::pair<NodeId, NodeId>>& all, std::set<NodeId>& gradients,
-                  std::vector<NodeId>& losses) {
+std::string goals(const Certificate& c, link::Problem& p, std::vector<std::pair<NodeId, NodeId>>& all, std::set<NodeId>& gradients) {
   const size_t linked = p.graph.nodes.size();
   if (c.linked != linked) return fmt::format("it is about a linked graph of {} nodes, here are {}", c.linked, linked);
   size_t next = 0;
@@ -58,7 +47,9 @@ std::string goals(const Certificate& c, link::Problem& p, std::vector<std::pair<
     if (next >= c.outputs.size()) return fmt::format("output {} is missing", o.name);
     const OutputProof& proof = c.outputs[next++];
     if (proof.name != o.name) return fmt::format("output {} is missing ({} stands in its place)", o.name, proof.name);
-    if (std::string wrong = vacuous(p, o, depends); !wrong.empty()) return wrong;
+    ir::mark_dependent(p.graph, depends);
+    if (link::is_vacuous(o, depends))
+      return fmt::format("output {}: the distributed values depend on no input, but the sequential one does", o.name);
     std::vector<manifest::Placement> allowed{o.expect};
     if (o.expect.kind == manifest::Placement::Kind::Any) allowed = p.any_candidates(o);
     const manifest::Placement* placement = nullptr;
@@ -71,10 +62,8 @@ std::string goals(const Certificate& c, link::Problem& p, std::vector<std::pair<
     if (*pairs != proof.goals)
       return fmt::format("output {}: its goals are not those that the placement {} asks for", o.name, proof.placement);
     all.insert(all.end(), pairs->begin(), pairs->end());
-    if (o.role == manifest::Role::Gradient)
-      std::for_each(pairs->begin(), pairs->end(), [&](const auto& g) { gradients.insert(g.second); });
-    else if (o.role != manifest::Role::Updated && p.graph[o.sequential].shape.empty())
-      losses.push_back(o.sequential);
+    for (const auto& [x, y] : *pairs)
+      if (o.role == manifest::Role::Gradient) gradients.insert(y);
   }
   if (next == 0) return "no output is checked";
   if (next != c.outputs.size()) return "it proves outputs that the manifest does not check";
@@ -93,8 +82,7 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
   if (std::string wrong = same_files(c, m, problem); !wrong.empty()) return reject(wrong);
   std::vector<std::pair<NodeId, NodeId>> pairs;
   std::set<NodeId> gradients;
-  std::vector<NodeId> losses;
-  if (std::string wrong = goals(c, problem, pairs, gradients, losses); !wrong.empty()) return reject(wrong);
+  if (std::string wrong = goals(c, problem, pairs, gradients); !wrong.empty()) return reject(wrong);
   const size_t nodes = problem.graph.nodes.size();
   for (const TermNode& t : c.terms) {
     if (t.kind != TermKind::Base) continue;
@@ -122,8 +110,8 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
   }
   for (const auto& [x, y] : pairs) {
     ++r.goals;
-    const std::string wrong = verifier.goal(x, y, gradients.count(y) != 0 ? losses : std::vector<NodeId>{});
-    if (!wrong.empty()) return reject(wrong);
+    const auto losses = gradients.count(y) != 0 ? problem.losses() : std::vector<NodeId>{};
+    if (const std::string wrong = verifier.goal(x, y, losses); !wrong.empty()) return reject(wrong);
   }
   verifier.assumptions.insert(problem.assumptions.begin(), problem.assumptions.end());
   r.assumptions.assign(verifier.assumptions.begin(), verifier.assumptions.end());

@@ -281,8 +281,8 @@ std::string Verifier::goal(NodeId x, NodeId y, const std::vector<NodeId>& losses
   q.left = [&](size_t k) { return claims.value(x, where[k].data()); };
   q.right = [&](size_t k) {
     const Number r = claims.value(y, where[k].data());
-    if (!is_undefined(r) || std::none_of(losses.begin(), losses.end(), [&](NodeId v) { return is_undefined(claims.value(v, nullptr)); }))
-      return r;
+    const auto none = [&](NodeId v) { return is_undefined(claims.value(v, nullptr)); };
+    if (!is_undefined(r) || std::none_of(losses.begin(), losses.end(), none)) return r;
     assumptions.insert("gradients are compared where the loss is defined");
     return claims.value(x, where[k].data());
   };

@@ -219,6 +219,20 @@ std::optional<Pairs> Problem::goals(const Output& output, const Placement& place
   return pairs;
 }
 
+bool is_vacuous(const Output& output, const std::vector<char>& depends) {
+  return depends[output.sequential] &&
+         std::none_of(output.distributed.begin(), output.distributed.end(), [&](NodeId d) { return d != ir::kNoNode && depends[d]; });
+}
+
+std::vector<NodeId> Problem::losses() const {
+  std::vector<NodeId> out;
+  for (const Output& o : outputs) {
+    const bool derived = o.role == manifest::Role::Gradient || o.role == manifest::Role::Updated;
+    if (o.checked && !derived && o.sequential != ir::kNoNode && graph[o.sequential].shape.empty()) out.push_back(o.sequential);
+  }
+  return out;
+}
+
 std::vector<Placement> Problem::any_candidates(const Output& output) const {
   const ir::Node& s = graph[output.sequential];
   size_t axes = mesh.axes.size(), rank = s.shape.size();

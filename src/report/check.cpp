@@ -409,13 +409,15 @@ class Check {
   void prove_where_defined(size_t k) {
     std::vector<ir::NodeId> losses;
     std::string names;
-    for (size_t i = 0; i < out_.outputs.size() && problem_->outputs[k].role == manifest::Role::Gradient; ++i) {
-      const link::Output& o = problem_->outputs[i];
-      const bool value = o.role != manifest::Role::Gradient && o.role != manifest::Role::Updated;
-      if (out_.outputs[i].status != Status::Proved || !value || !problem_->graph[o.sequential].shape.empty()) continue;
-      losses.push_back(o.sequential);
-      names += (names.empty() ? "" : ", ") + out_.outputs[i].name;
-    }
+    if (problem_->outputs[k].role == manifest::Role::Gradient) losses = problem_->losses();
+    std::erase_if(losses, [&](ir::NodeId loss) {
+      for (size_t i = 0; i < out_.outputs.size(); ++i) {
+        if (problem_->outputs[i].sequential != loss || out_.outputs[i].status != Status::Proved) continue;
+        names += (names.empty() ? "" : ", ") + out_.outputs[i].name;
+        return false;
+      }
+      return true;
+    });
     prover_->where_defined(losses);
     prove_output(k);
     if (prover_->where_defined({}) && out_.outputs[k].status == Status::Proved)
@@ -488,12 +490,9 @@ class Check {
     return true;
   }
 
-  // An output whose distributed values depend on no input where the sequential one does proves nothing.
   bool is_vacuous(const link::Output& output, OutputReport& r) {
     ir::mark_dependent(problem_->graph, depends_);
-    if (!depends_[output.sequential]) return false;
-    for (ir::NodeId d : output.distributed)
-      if (d != ir::kNoNode && depends_[d]) return false;
+    if (!link::is_vacuous(output, depends_)) return false;
     r.reason = "missing-lemma";
     r.detail = "the distributed values depend on no input, but the sequential one does";
     return true;
