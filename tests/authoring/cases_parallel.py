@@ -644,3 +644,27 @@ variant(
     dist=lambda rank, x, router, experts: dispatch_all(x.flip(0), router, experts, 3),
     why="The rows come out in another order.",
 )
+
+
+def ranks_of(x):
+    """The place that each element would have in its sorted row."""
+    order = torch.sort(x, dim=1, stable=True)[1]
+    return torch.zeros_like(x).scatter(1, order, torch.arange(x.shape[1], dtype=x.dtype).expand(x.shape))
+
+
+inverse = case(
+    "inverse_of_a_sort",
+    seq=ranks_of,
+    dist=lambda rank, x: ranks_of(x),
+    inputs={"x": Tensor((4, 6), "Shard(0)@dp")},
+    outputs={"out": {"expect": "Shard(0)@dp"}},
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="What is written at the places of a sort is not the same everywhere (no L-76), but each row is sorted by itself.",
+)
+variant(
+    inverse,
+    "constant",
+    dist=lambda rank, x: torch.full_like(x, 2.0),
+    why="Writing at every place does not make it the same everywhere.",
+)
