@@ -35,7 +35,7 @@ std::string same_files(const Certificate& c, const manifest::Manifest& m, const 
   return compare(c.kernels, kernels);
 }
 
-std::string goals(const Certificate& c, link::Problem& p, std::vector<std::pair<NodeId, NodeId>>& all, std::set<NodeId>& gradients) {
+std::string goals(const Certificate& c, link::Problem& p, std::vector<std::tuple<NodeId, NodeId, bool>>& all) {  // bool: a gradient
   const size_t linked = p.graph.nodes.size();
   if (c.linked != linked) return fmt::format("it is about a linked graph of {} nodes, here are {}", c.linked, linked);
   size_t next = 0;
@@ -61,9 +61,7 @@ std::string goals(const Certificate& c, link::Problem& p, std::vector<std::pair<
     if (!pairs || pairs->empty()) return fmt::format("output {} cannot have the placement {}", o.name, proof.placement);
     if (*pairs != proof.goals)
       return fmt::format("output {}: its goals are not those that the placement {} asks for", o.name, proof.placement);
-    all.insert(all.end(), pairs->begin(), pairs->end());
-    for (const auto& [x, y] : *pairs)
-      if (o.role == manifest::Role::Gradient) gradients.insert(y);
+    for (const auto& [x, y] : *pairs) all.emplace_back(x, y, o.role == manifest::Role::Gradient);
   }
   if (next == 0) return "no output is checked";
   if (next != c.outputs.size()) return "it proves outputs that the manifest does not check";
@@ -80,9 +78,8 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
     return r;
   };
   if (std::string wrong = same_files(c, m, problem); !wrong.empty()) return reject(wrong);
-  std::vector<std::pair<NodeId, NodeId>> pairs;
-  std::set<NodeId> gradients;
-  if (std::string wrong = goals(c, problem, pairs, gradients); !wrong.empty()) return reject(wrong);
+  std::vector<std::tuple<NodeId, NodeId, bool>> pairs;
+  if (std::string wrong = goals(c, problem, pairs); !wrong.empty()) return reject(wrong);
   const size_t nodes = problem.graph.nodes.size();
   for (const TermNode& t : c.terms) {
     if (t.kind != TermKind::Base) continue;
@@ -96,7 +93,7 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
   if (std::string wrong = verifier.prepare(); !wrong.empty()) return reject(wrong);
   // What the goals rest on.
   std::vector<char> needed(nodes, 0);
-  for (const auto& [x, y] : pairs) needed[x] = needed[y] = 1;
+  for (const auto& [x, y, gradient] : pairs) needed[x] = needed[y] = 1;
   for (NodeId v = static_cast<NodeId>(nodes); v-- > 0;) {
     if (!needed[v]) continue;
     if (!verifier.claims.has(v))
@@ -108,9 +105,9 @@ Report check(const Certificate& c, const manifest::Manifest& m, link::Problem& p
     ++r.claims;
     if (std::string wrong = verifier.claim(v); !wrong.empty()) return reject(wrong);
   }
-  for (const auto& [x, y] : pairs) {
+  for (const auto& [x, y, gradient] : pairs) {
     ++r.goals;
-    const auto losses = gradients.count(y) != 0 ? problem.losses() : std::vector<NodeId>{};
+    const auto losses = gradient ? problem.losses() : std::vector<NodeId>{};
     if (const std::string wrong = verifier.goal(x, y, losses); !wrong.empty()) return reject(wrong);
   }
   verifier.assumptions.insert(problem.assumptions.begin(), problem.assumptions.end());
