@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lower/aten.h"
+#include "lower/coverage.h"
 #include "lower/kernels.h"
 
 namespace shardproof::lower::aten {
@@ -140,7 +141,9 @@ Value Lowering::bound_call(const OpRow& row, std::vector<Value> positional, Keyw
   if (real_only(row))
     for (const Value& v : c.args)
       if (v.is(Value::Kind::Tensor) && ir::is_complex(m.dtype(v.tensor))) unsupported("complex operands");
-  return row.fn(c);
+  Value result = row.fn(c);
+  lowered(Reader::Aten, row.name);
+  return result;
 }
 
 Value Lowering::dispatch(std::string_view name, std::vector<Value> positional, Keywords keywords, const fx::Value* site) {
@@ -215,6 +218,7 @@ Value Lowering::in_place(std::string_view, std::string_view functional, std::vec
   const Value self = args[0];
   Call c(*this, row, std::move(args), site);
   const Value result = row.fn(c);
+  lowered(Reader::Aten, row.name);
   if (!result.is(Value::Kind::Tensor)) unsupported("an in-place operator with several results");
   NodeId x = m.read(result.tensor);
   const DType t = m.dtype(self.tensor);

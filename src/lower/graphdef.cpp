@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "lower/coverage.h"
 #include "lower/graphdef_internal.h"
 
 namespace shardproof::lower {
@@ -26,6 +27,8 @@ struct Fail {
   Diagnostic diagnostic;
 };
 
+}  // namespace
+
 const Table& table() {
   static const Table all = [] {
     Table t;
@@ -40,6 +43,8 @@ const Table& table() {
   }();
   return all;
 }
+
+namespace {
 
 bool is_input(const Node& n) {
   return n.op == "Placeholder" || n.op == "PlaceholderV2" || n.op == "PlaceholderWithDefault" || n.op == "_Arg" || n.op == "VarHandleOp" ||
@@ -296,7 +301,9 @@ Values Lowering::operate(Frame& frame, const Node& node, Values in, int depth) {
     throw Unsupported{"no lowering"};
   }
   Call c{*this, b, node, in};
-  return it->second(c);
+  Values out = it->second(c);
+  lowered(Reader::TensorFlow, node.op);
+  return out;
 }
 
 void Lowering::body(Frame& frame, int depth) {

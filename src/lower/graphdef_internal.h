@@ -140,6 +140,7 @@ class Lowering {
   size_t lowered_ = 0;
 };
 
+const Table& table();  // all of them
 void add_elementwise(Table& table);
 void add_shapes(Table& table);
 void add_contractions(Table& table);

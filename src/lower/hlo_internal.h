@@ -80,6 +80,8 @@ class HloLowering {
   frontend::Program run();  // throws Refused
 
  private:
+  friend struct Coverage;  // coverage.cpp
+
   // An instruction being lowered, with the values of its operands.
   struct Call {
     const hlo::Instruction& ins;
@@ -98,6 +100,8 @@ class HloLowering {
   std::optional<std::string> attribute_text(const hlo::Instruction& ins);  // nullopt: too long to be kept
   std::optional<std::string> computation_text(std::span<const uint32_t> roots);
   Value opaque(const Call& c, const std::string& reason);  // hlo_opaque.cpp
+  using Handlers = std::unordered_map<std::string_view, Handler>;
+  static const Handlers& handlers();  // by opcode
   static Handler find_handler(std::string_view opcode);
   static std::string normal_opcode(std::string_view opcode);
 

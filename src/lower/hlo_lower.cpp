@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "lower/coverage.h"
 #include "lower/hlo_internal.h"
 #include "lower/lower.h"
 
@@ -219,6 +220,7 @@ Value HloLowering::lower(const hlo::Computation& parent, const hlo::Instruction&
       malformed(fmt::format("is declared {} but its operands give {}", type_text(ins.type),
                             out.node == ir::kNoNode ? std::string("something else") : ir::to_string(b.g, out.node)));
     }
+    lowered(Reader::Hlo, opcode);
     return out;
   } catch (const Unsupported& u) {
     reason = u.reason;

@@ -32,9 +32,9 @@ bool has_effect(std::string_view opcode) {
   return is_collective(opcode) || names.count(opcode) != 0;
 }
 
-HloLowering::Handler HloLowering::find_handler(std::string_view opcode) {
+const HloLowering::Handlers& HloLowering::handlers() {
   using L = HloLowering;
-  static const std::unordered_map<std::string_view, Handler> handlers{
+  static const Handlers own{
       {"compare", &L::compare},
       {"select", &L::select},
       {"clamp", &L::clamp_op},
@@ -122,7 +122,6 @@ HloLowering::Handler HloLowering::find_handler(std::string_view opcode) {
       {"collective-broadcast", &L::collective_broadcast},
       {"manual-computation", &L::manual_computation},
   };
-  if (auto it = handlers.find(opcode); it != handlers.end()) return it->second;
   static const std::set<std::string_view> elementwise_names{"abs",
                                                             "add",
                                                             "and",
@@ -171,21 +170,15 @@ HloLowering::Handler HloLowering::find_handler(std::string_view opcode) {
                                                             "asinh",
                                                             "atan",
                                                             "atanh",
-                                                            "bessel-i1e",
                                                             "conj",
                                                             "cosh",
                                                             "digamma",
                                                             "erf-inv",
                                                             "erfc",
                                                             "is-inf",
-                                                            "is-neg-inf",
-                                                            "is-pos-inf",
                                                             "lgamma",
-                                                            "next-after",
-                                                            "polygamma",
                                                             "sinh",
                                                             "square",
-                                                            "zeta",
                                                             "exponential-base2",
                                                             "clz",
                                                             "population-count",
@@ -200,7 +193,17 @@ HloLowering::Handler HloLowering::find_handler(std::string_view opcode) {
                                                             "broadcast-and",
                                                             "broadcast-or",
                                                             "broadcast-xor"};
-  return elementwise_names.count(opcode) ? &L::elementwise : nullptr;
+  static const Handlers all = [] {
+    Handlers table = own;
+    for (std::string_view name : elementwise_names) table.emplace(name, &L::elementwise);
+    return table;
+  }();
+  return all;
+}
+
+HloLowering::Handler HloLowering::find_handler(std::string_view opcode) {
+  const auto it = handlers().find(opcode);
+  return it == handlers().end() ? nullptr : it->second;
 }
 
 }  // namespace shardproof::lower
