@@ -68,6 +68,7 @@ std::vector<Meeting> meetings(const link::Problem& problem, const std::vector<si
       // Copies add up, too, to what is twice as much; and pieces with zeros around them, which masks make: what a mask says is lost in a
       // name.
       const std::vector<ir::NodeId>& some = groups.begin()->second;
+      if (some.size() < 2) continue;  // an axis of one rank
       const Print &x = prints.print(some[0]), &y = prints.print(some[1]), &whole = prints.print(id);
       if (x.sum == y.sum && x.squares == y.squares && x.weighted == y.weighted) continue;
       double squares = 0;

@@ -540,6 +540,18 @@ variant(
     why="What each rank adds is counted twice.",
 )
 
+case(
+    "partial_sums_beside_one_rank",
+    seq=lambda x, w: torch.tanh(x) @ w,
+    dist=lambda rank, x, w: torch.tanh(x) @ w,
+    inputs={"x": Tensor((4, 6), "Shard(1)@tp"), "w": Tensor((6, 3), "Shard(0)@tp")},
+    outputs={"out": {"expect": "Partial(sum)@tp"}},
+    mesh={"dp": 1, "tp": 2},
+    groups={"0": "tp"},
+    verdict="PROVED",
+    why="The axis of one rank changes nothing.",
+)
+
 masked_rows = case(
     "gradient_of_masked_rows",
     seq=lambda t, dy, w, valid: (

@@ -36,6 +36,11 @@ TEST_CASE("partial gradients meet the sequential ones at every step") {
   }
 }
 
+TEST_CASE("an axis of one rank adds nothing up") {
+  link::Problem p;
+  for (const interp::Meeting& m : of_golden("partial_sums_beside_one_rank", p)) CHECK(m.parts.size() == 2);
+}
+
 TEST_CASE("copies add up to twice the value, and are no parts of it") {
   link::Problem p;
   for (const interp::Meeting& m : of_golden("literal_fraction", p)) CHECK(m.parts.empty());
