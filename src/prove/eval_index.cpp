@@ -152,7 +152,7 @@ struct Lent {  // a value that stands in another shape while an operator is comp
 Value Evaluator::compute_take(const ir::Node& n) {
   const bool fill = n.mode == ir::IndexMode::Fill;
   if (ir::num_elements(n.shape) == 0) return Value{n.shape, {}};
-  if (n.in.size() == (fill ? 3u : 2u)) {
+  if (n.in.size() == (fill ? 3u : 2u) && n.in[1] != n.in[0]) {  // what reads itself keeps its shape
     Value& index = values_[n.in[1]];
     if (const auto split = own_digit(index)) {
       ir::Node m = n;
@@ -421,7 +421,7 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
     placed[u] = 1;
   }
   if (std::optional<Value> all = rewritten_everywhere(n, code)) return *std::move(all);
-  if (count == 1) {
+  if (count == 1 && n.in[2] != n.in[0] && n.in[2] != n.in[1] && n.in[1] != n.in[0]) {
     Value &index = values_[n.in[2]], &written = values_[n.in[1]];
     if (const auto split = own_digit(index)) {
       ir::Node m = n;

@@ -95,12 +95,17 @@ Known Algebra::compute_known(const Node& n, int depth) const {
     }
     case Kind::Whole: {
       // Sorting ("sort:descending:which ..."), and writing into a tensor, only move values. Writes may miss (then the result is undefined),
-      // sorts do not.
+      // sorts do not, but their keys may have been read out of range.
       const bool sorts = n.name.starts_with("sort:"), writes = n.name.starts_with("scatter:set:");
       if (!sorts && !writes) return n.known;
       size_t from = 0;
       if (sorts) from = std::min<size_t>(n.args.size() - 1, static_cast<size_t>(std::atoi(n.name.c_str() + n.name.find(':', 5) + 1)));
       k = arg(from);
+      if (sorts && from > 0 && !arg(0).finite) {
+        k.no_inf = k.never_inf();
+        k.no_zero = k.never_zero();
+        k.finite = k.no_pos_inf = k.nonzero = k.boolean = false;
+      }
       if (writes) {
         const Known u = arg(1);
         k.no_inf = k.never_inf() && u.never_inf();
