@@ -129,7 +129,8 @@ struct Case {
 
 enum class Verdict : uint8_t { Fails, Holds, Open };
 
-Verdict try_candidate(const std::vector<interp::Pair>& goals, interp::Runs& runs, bool matters, std::string& detail) {
+// excused: an undefined distributed value is no difference (the gradient of a loss that is undefined, L-75).
+Verdict try_candidate(const std::vector<interp::Pair>& goals, interp::Runs& runs, bool matters, bool excused, std::string& detail) {
   using Kind = Comparison::Kind;
   bool open = false, claimed = goals.empty();
   std::vector<std::pair<interp::Pair, Comparison>> suspects;
@@ -143,6 +144,11 @@ Verdict try_candidate(const std::vector<interp::Pair>& goals, interp::Runs& runs
     const Comparison c = interp::compare(*s, *d);
     if (c.kind == Kind::Open && c.defined == 0 && c.open == 0) continue;  // undefined there: nothing is claimed
     claimed = true;
+    if (c.kind == Kind::Differs && c.undefined && excused) {
+      open = true;
+      detail = "undefined, as the loss is";
+      continue;
+    }
     if (c.kind == Kind::Differs) {
       detail = interp::describe(c);
       return Verdict::Fails;
@@ -159,7 +165,7 @@ Verdict try_candidate(const std::vector<interp::Pair>& goals, interp::Runs& runs
   for (const auto& [pair, suspect] : suspects) {
     std::string how;
     const Comparison c = runs.confirm(pair, suspect, &how);
-    if (c.kind == Kind::Differs) {
+    if (c.kind == Kind::Differs && !(c.undefined && excused)) {
       detail = fmt::format("{} ({})", interp::describe(c), how);
       return Verdict::Fails;
     }
@@ -246,14 +252,21 @@ Judgement judge(link::Problem& problem, const std::vector<size_t>& outputs, cons
         if (c.candidates[k].goals)
           for (const auto& [x, y] : *c.candidates[k].goals) wanted.insert(wanted.end(), {x, y});
     }
+    const std::vector<ir::NodeId> losses = problem.losses();
+    wanted.insert(wanted.end(), losses.begin(), losses.end());
     runs.plain().run(wanted);
+    const bool no_loss = std::any_of(losses.begin(), losses.end(), [&](ir::NodeId id) {
+      const Value* v = runs.plain().get(id);
+      return v != nullptr && !interp::defined_throughout(*v);
+    });
     ++out.evaluations;
     for (Case& c : cases) {
       if (c.done) continue;
       bool all_fail = true, some_hold = false;
+      const bool excused = no_loss && problem.outputs[c.output].role == manifest::Role::Gradient;
       std::string detail, first;
       for (size_t k = 0; k < c.candidates.size(); ++k) {
-        const Verdict v = c.candidates[k].goals ? try_candidate(*c.candidates[k].goals, runs, all_fail, detail) : Verdict::Fails;
+        const Verdict v = c.candidates[k].goals ? try_candidate(*c.candidates[k].goals, runs, all_fail, excused, detail) : Verdict::Fails;
         if (first.empty()) first = detail.empty() ? "no placement fits the shapes" : detail;
         if (v == Verdict::Fails) c.alive[k] = false;
         all_fail &= v == Verdict::Fails;
