@@ -137,6 +137,23 @@ Poly Algebra::bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx) {
   if ((lo >= hi || (lo == kNegInf && hi == kPosInf)) && !defined) throw Overflow("comparison of what may be undefined");
   if (lo >= hi) return {};
   if (lo == kNegInf && hi == kPosInf) return constant(1);
+  // L-85: a masked index m B is m where B holds, and else 0: B [lo <= m < hi], and 1 - B beside it if 0 is in range.
+  if (p.size() == 1 && p[0].coef.is_one() && p[0].f.size() > 1) {
+    Term mask{1, {}}, masked{1, {}};
+    for (const Factor& f : p[0].f) (nodes_[f.node].kind == Kind::Bracket && f.exp.positive() ? mask : masked).f.push_back(f);
+    if (!mask.f.empty() && !masked.f.empty()) {
+      const Poly m = make_term(masked, ctx), b = make_term(mask, ctx);
+      if (known(m, ctx).finite && known(m, ctx).integer) {
+        Poly both = mul(b, bracket(m, lo, hi, ctx), ctx);
+        if (lo <= 0 && 0 < hi) both = add(add(constant(1), scale(b, -1), ctx), both, ctx);
+        if (both.empty() || (both.size() == 1 && both[0].coef.is_one() && both[0].f.size() <= 1)) {
+          fired(Rule::L85);
+          return both;
+        }
+      }
+      refused(Rule::L85);
+    }
+  }
   // A truth value compared with 0 or 1 is itself or its negation.
   if (p.size() == 1 && p[0].coef.is_one() &&
       std::all_of(p[0].f.begin(), p[0].f.end(), [&](const Factor& f) { return nodes_[f.node].known.boolean && f.exp.positive(); })) {
@@ -422,6 +439,16 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
   const bool some_fixed =
       std::any_of(guards.begin(), guards.end(), [&](const Factor& g) { return nodes_[g.node].hi == nodes_[g.node].lo + 1; });
   if (!n.masked_index && !some_fixed) return same;  // nothing that a guard could tell of its indices
+  // What the guards keep in range here is read elsewhere, too, by definitions that know nothing of the guards: a clamp that makes a value
+  // finite wherever it is stays.
+  const bool finite = known(same, ctx).finite;
+  if (n.kind == Kind::Fn && n.fn == ir::Fn::Max && n.known.integer && f.exp.is_one()) {
+    bool idle = false;
+    Poly e = unclamp(same, guards, ctx, idle, 0);
+    if (idle && finite && !known(e, ctx).finite && refused(Rule::L35)) return same;
+    changed |= idle;
+    if (idle) return e;
+  }
   if (n.kind == Kind::Fn || n.kind == Kind::Sum) {
     std::vector<Poly> args;
     bool any = false;
@@ -435,9 +462,10 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
       args.push_back(std::move(out));
     }
     if (!any) return same;
+    Poly again = pow(n.kind == Kind::Sum ? args[0] : apply_again(n, args, ctx), f.exp, ctx);
+    if (finite && !known(again, ctx).finite && refused(Rule::L35)) return same;
     changed = true;
-    if (n.kind == Kind::Sum) return pow(args[0], f.exp, ctx);
-    return pow(apply_again(n, args, ctx), f.exp, ctx);
+    return again;
   }
   if (n.kind != Kind::Take || n.inner[0].size() != 1) return same;
   bool rewritten = false;
@@ -470,10 +498,12 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
   const auto [lo, hi] = range_by_cases(e, ctx, guards);
   const bool in_range = lo >= 0 && hi < n.inner[0][0];
   if (!rewritten && !in_range) return same;
+  Poly again =
+      pow(in_range ? reindex(data, wide, e, ctx) : take(data, wide, e, ctx, n.name == "partial wrap" ? Outside::Wraps : Outside::Undefined),
+          f.exp, ctx);
+  if (finite && !known(again, ctx).finite && refused(Rule::L35)) return same;
   changed = true;
-  return pow(
-      in_range ? reindex(data, wide, e, ctx) : take(data, wide, e, ctx, n.name == "partial wrap" ? Outside::Wraps : Outside::Undefined),
-      f.exp, ctx);
+  return again;
 }
 
 // The data in this context: own variables of the Take substituted, the inner one kept.

@@ -60,7 +60,9 @@ Poly Algebra::settle(const Term& body, const Ext& ext, int bound) {
   return seen(flat) ? flat : nested;
 }
 
-// A sum over a range, and one more slice of it (L-12): sum_{k in [a,b)} m(k) + m(b).
+// A sum over a range, and one more slice of it (L-12): sum_{k in [a,b)} m(k) + m(b); or several slices, which are a sum themselves: bodies
+// that read one tensor at two places are written by rows, and where the rows of three ranks meet, two of them are a range before the third
+// comes.
 std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, const std::vector<Factor>& rest, const Ext& ctx) {
   const int bound = nodes_[red.node].num_bound();
   if (written_out_ || bound > (flat_ ? 12 : 4) || rest.empty() || rest.size() > (flat_ ? 12 : 4)) return std::nullopt;
@@ -87,54 +89,66 @@ std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, c
   const Poly other = make_term(Term{1, rest}, ctx);
   auto [body, ext] = open_red(red, ctx);
   const size_t m = ctx.size(), w = ext.size() + 1;
+  std::vector<int64_t> widths{1};
+  if (const Node* more = rest.size() == 1 && rest[0].exp.is_one() ? &nodes_[rest[0].node] : nullptr;
+      more && more->kind == Kind::Red && more->fn == ir::Fn::Add && more->num_bound() == bound) {
+    for (int k = 0; k < bound; ++k) {
+      const int64_t width = more->box[2 * k + 1] - more->box[2 * k];
+      if (std::find(widths.begin(), widths.end(), width) == widths.end()) widths.push_back(width);
+    }
+  }
   for (int k = 0; k < bound; ++k) {
     const size_t var = m + static_cast<size_t>(k);
     const int64_t extent = ext[var];
-    for (const int64_t at : {extent, int64_t{-1}}) {
-      // Out-of-range reads would be meaningless: only if every access stays in bounds.
-      bool inside = true;
-      for (const Factor& f : body.f) {
-        const Node& fn = nodes_[f.node];
-        for (size_t d = 0; inside && d < fn.dims.size(); ++d) {
-          if (fn.dims[d] == kUnbounded || f.map[d * w + var] == 0) continue;
-          int64_t lo = f.map[d * w + w - 1] + f.map[d * w + var] * at, hi = lo;
-          for (size_t v = 0; v + 1 < w; ++v) {
-            if (v == var || f.map[d * w + v] == 0) continue;
-            const int64_t x = f.map[d * w + v] * (ext[v] == kUnbounded ? 0 : ext[v] - 1);
-            (x < 0 ? lo : hi) += x;
+    for (const int64_t width : widths) {
+      for (const int64_t at : {extent, -width}) {
+        // Out-of-range reads would be meaningless: only if every access stays in bounds.
+        bool inside = true;
+        for (const Factor& f : body.f) {
+          const Node& fn = nodes_[f.node];
+          for (size_t d = 0; inside && d < fn.dims.size(); ++d) {
+            if (fn.dims[d] == kUnbounded || f.map[d * w + var] == 0) continue;
+            int64_t lo = f.map[d * w + w - 1] + f.map[d * w + var] * at, hi = lo;
+            for (size_t v = 0; v + 1 < w; ++v) {
+              if (f.map[d * w + v] == 0) continue;
+              const int64_t x = f.map[d * w + v] * (v == var ? width - 1 : ext[v] == kUnbounded ? 0 : ext[v] - 1);
+              (x < 0 ? lo : hi) += x;
+            }
+            inside = lo >= 0 && hi < fn.dims[d];
           }
-          inside = lo >= 0 && hi < fn.dims[d];
         }
-      }
-      if (!inside && refused(Rule::L12)) continue;
-      Ext slice_ext = ext;
-      slice_ext.erase(slice_ext.begin() + static_cast<std::ptrdiff_t>(var));
-      Sub s;
-      s.width = static_cast<int>(slice_ext.size()) + 1;
-      for (size_t v = 0, n = 0; v + 1 < w; ++v) {
-        Row r(s.width, 0);
-        if (v == var) {
-          r[s.width - 1] = at;
+        if (!inside && refused(Rule::L12)) continue;
+        Ext slice_ext = ext;
+        if (width == 1) {
+          slice_ext.erase(slice_ext.begin() + static_cast<std::ptrdiff_t>(var));
         } else {
-          r[n++] = 1;
+          slice_ext[var] = width;
         }
-        s.rows.push_back(std::move(r));
-      }
-      const Poly slice = subst({body}, s, slice_ext);
-      const Poly element = bound == 1 ? slice : reduce(ir::Fn::Add, slice, slice_ext, bound - 1);
-      if (element.size() != other.size() || !equal(element, other, ctx)) continue;
-      ranged = true;  // in bounds
-      Ext longer = ext;
-      longer[var] = extent + 1;
-      Term wide = body;
-      if (at < 0) {
-        for (Factor& g : wide.f) {
-          for (size_t d = 0; d < g.map.size() / w; ++d) g.map[d * w + w - 1] -= g.map[d * w + var];
+        Sub s;
+        s.width = static_cast<int>(slice_ext.size()) + 1;
+        for (size_t v = 0, n = 0; v + 1 < w; ++v) {
+          Row r(s.width, 0);
+          if (v == var) r[s.width - 1] = at;
+          if (v != var || width > 1) r[n++] = 1;
+          s.rows.push_back(std::move(r));
         }
+        const Poly slice = subst({body}, s, slice_ext);
+        const int left = width == 1 ? bound - 1 : bound;
+        const Poly element = left == 0 ? slice : reduce(ir::Fn::Add, slice, slice_ext, left);
+        if (element.size() != other.size() || !equal(element, other, ctx)) continue;
+        ranged = true;  // in bounds
+        Ext longer = ext;
+        longer[var] = extent + width;
+        Term wide = body;
+        if (at < 0) {
+          for (Factor& g : wide.f) {
+            for (size_t d = 0; d < g.map.size() / w; ++d) g.map[d * w + w - 1] -= g.map[d * w + var] * width;
+          }
+        }
+        ++applications;
+        fired(Rule::L12);
+        return times_value(make_term(common, ctx), reduce_term(wide, longer, bound), ctx);
       }
-      ++applications;
-      fired(Rule::L12);
-      return times_value(make_term(common, ctx), reduce_term(wide, longer, bound), ctx);
     }
   }
   return std::nullopt;

@@ -756,3 +756,103 @@ variant(
     dist=local(lambda q, k, v: merged(q, k, v, lambda other, lse: 0.5)),
     why="Both parts weigh the same.",
 )
+
+
+# --- L-12: three ranks' parts of a product of two halves of one tensor; two of them are a range before the third comes
+def gated_experts(x, expert, up, down, reduce):
+    h = torch.bmm(up[expert], x.unsqueeze(-1)).squeeze(-1)
+    gate, value = h.chunk(2, -1)
+    return reduce(torch.bmm(down[expert], (F.silu(gate) * value).unsqueeze(-1)).squeeze(-1))
+
+
+gated = case(
+    "gated_experts_three_ranks",
+    seq=lambda x, expert, up, down: gated_experts(x, expert, up, down, lambda y: y),
+    dist=lambda rank, x, expert, up, down: gated_experts(x, expert, up, down, all_reduce),
+    inputs={
+        "x": Tensor((5, 4)),
+        "expert": Tensor((5,), dtype=torch.int64, high=2),
+        "up": Tensor((2, 12, 4), "Shard(1, blocks=2)@tp"),
+        "down": Tensor((2, 4, 6), "Shard(2)@tp"),
+    },
+    outputs={"out": {"expect": "Replicate"}},
+    mesh={"tp": 3},
+    manifest={"facts": ["expert in [0, 2)"]},
+    verdict="PROVED",
+    why="Each rank has a third of the gates and the same third of the values; the sum over the inner dimension is cut in three.",
+)
+variant(
+    gated,
+    "values_of_the_next",
+    inputs={**gated.inputs, "up": Tensor((2, 12, 4), {"shard": 1, "axis": "tp", "chunks": [[0, 4], [1, 5], [2, 3]]})},
+    why="The gates of a rank meet the values of the next one.",
+)
+
+
+# --- L-85: the label of an ignored position is put to 0 before it is looked up in a cut vocabulary
+def masked_label(rank, z, y, top, low=None):
+    counted = y != -100
+    z = z - top.unsqueeze(-1)
+    k = torch.where(counted, y, torch.zeros_like(y)) - (4 * rank if low is None else low)
+    inside = (k >= 0) & (k < z.shape[1])
+    picked = torch.gather(z, 1, torch.where(inside, k, torch.zeros_like(k)).unsqueeze(-1)).squeeze(-1)
+    return torch.where(inside, picked, torch.zeros_like(picked)), counted
+
+
+def ignored_label(rank, z, y, reduce, highest, **how):
+    picked, counted = masked_label(rank, z, y, highest(z.amax(-1)), **how)
+    return (reduce(picked) * counted).sum()
+
+
+ignored = case(
+    "ignored_labels_cut_vocabulary",
+    seq=lambda z, y: ignored_label(0, z, y, lambda p: p, lambda p: p),
+    dist=lambda rank, z, y: ignored_label(rank, z, y, all_reduce, lambda p: all_reduce(p, "max")),
+    inputs={"z": Tensor((5, 12), "Shard(1)@tp"), "y": Tensor((5,), dtype=torch.int64, high=12)},
+    outputs={"out": {"expect": "Replicate"}},
+    mesh={"tp": 3},
+    manifest={"facts": ["y in [0, 12) or = -100"]},
+    verdict="PROVED",
+    why="Where the label counts it is the label; the place where it does not is masked in the end.",
+)
+variant(
+    ignored,
+    "one_rank_next_range",
+    dist=lambda rank, z, y: ignored_label(
+        rank, z, y, all_reduce, lambda p: all_reduce(p, "max"), low=8 if rank == 1 else None
+    ),
+    why="Rank 1 looks for the labels of rank 2.",
+)
+
+
+# --- L-35: a clamp that a mask makes idle stays where the reading would not be known to be in range without it
+def biased_attention(q, v, bias, g, reduce):
+    t = q.shape[1]
+    distance = torch.arange(t).unsqueeze(1) - torch.arange(t).unsqueeze(0)
+    scores = q @ q.transpose(1, 2) + bias[distance.clamp(-1, 2) + 1].permute(2, 0, 1)
+    scores = scores.masked_fill(distance < 0, -math.inf)
+    out = reduce((torch.softmax(scores, -1) @ v).sum(0))
+    return torch.where(out > 0, g, torch.zeros_like(g)).sum(0)
+
+
+biased = case(
+    "relative_bias_causal",
+    seq=lambda q, v, bias, g: biased_attention(q, v, bias, g, lambda y: y),
+    dist=lambda rank, q, v, bias, g: biased_attention(q, v, bias, g, all_reduce),
+    inputs={
+        "q": Tensor((4, 4, 3), "Shard(0)@tp"),
+        "v": Tensor((4, 4, 3), "Shard(0)@tp"),
+        "bias": Tensor((4, 4), "Shard(1)@tp"),
+        "g": Tensor((4, 3)),
+    },
+    outputs={"out": {"expect": "Replicate"}},
+    mesh={"tp": 2},
+    verdict="PROVED",
+    why="Each rank has some heads with their part of the bias; the attention is finite, as every row sees itself.",
+)
+variant(
+    biased,
+    "not_reduced",
+    dist=lambda rank, q, v, bias, g: biased_attention(q, v, bias, g, lambda y: y),
+    why="Every rank keeps the sum over its own heads.",
+)
