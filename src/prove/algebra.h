@@ -139,6 +139,7 @@ class Algebra {
   Known known(const Poly& p, const Ext& ctx, int depth = 0) const;
   Known known(const Term& t, const Ext& ctx, int depth = 0) const;
   Known known(const Factor& f, const Ext& ctx, int depth = 0) const;
+  Known known_in_range(const Factor& f, const Ext& ctx, int depth) const;
   std::pair<int64_t, int64_t> range(const Poly& p, const Ext& ctx) const;  // bounds of an integer poly
   // The same by cases of the brackets in p (masked indices).
   std::pair<int64_t, int64_t> range_by_cases(const Poly& p, const Ext& ctx, std::vector<Factor> guards = {}, int depth = 0);
@@ -283,6 +284,8 @@ class Algebra {
   Poly take_factor(const Factor& f, const Ext& ctx_u, const Poly& e, const Ext& ctx);
   Poly reindex(const Poly& p, const Ext& from, const Poly& e, const Ext& ctx);
   bool fixed_extreme(const Node& n, int depth) const;
+  bool meets_itself(const Factor& f, const Ext& ctx, int depth) const;
+  mutable std::unordered_map<std::vector<int64_t>, bool, KeyHash> meets_;  // (node, rows, ranges of the context) -> it does
   bool writes_inside(const Node& n) const;
   bool holds_somewhere(const Factor& bracket, const Ext& ctx, size_t free);
   bool may_hide(const Term& flat, const Ext& wide, size_t free);

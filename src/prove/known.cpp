@@ -1,6 +1,7 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // What is known of the values of polys where they are read: finite, sign, integer bounds.
 #include "prove/algebra.h"
+#include "prove/rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -93,6 +94,47 @@ std::pair<int64_t, int64_t> Algebra::range(const Poly& p, const Ext& ctx) const 
 
 // A node is canonical on the largest range of its variables; the context may know more of the part it reads.
 Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
+  Known k = known_in_range(f, ctx, depth);
+  const Node& n = nodes_[f.node];
+  const auto here = [&](size_t arg) {
+    Poly e = n.args[arg];
+    for (Term& t : e) {
+      for (Factor& g : t.f) g = placed(g, n.dims.size() + 1, f.map, ctx.size() + 1);
+    }
+    return known(e, ctx, depth + 1);
+  };
+  // The exponential of a row's maximum, and of the maximum of several parts of the row, one of which has an element, as it is read here.
+  if (n.kind == Kind::Fn && n.positional && depth <= 8) {
+    const auto is_max = [&](const Factor& g) {
+      const Node& m = nodes_[g.node];
+      return m.fn == ir::Fn::Max && (m.kind == Kind::Red || m.kind == Kind::Fn) && !m.known.integer;
+    };
+    if (n.fn == ir::Fn::Exp && k.finite && !k.nonzero) {
+      const bool maxima =
+          std::all_of(n.args[0].begin(), n.args[0].end(), [&](const Term& t) { return std::all_of(t.f.begin(), t.f.end(), is_max); });
+      if (maxima && here(0).finite) k.nonzero = k.no_zero = true;
+    }
+    if (n.fn == ir::Fn::Max && k.no_pos_inf && !k.finite) {
+      for (size_t a = 0; a < n.args.size() && !k.finite; ++a) {
+        const Poly& e = n.args[a];
+        k.finite = e.size() == 1 && e[0].f.size() == 1 && is_max(e[0].f[0]) && here(a).finite;
+      }
+    }
+    return k;
+  }
+  if (n.kind != Kind::Red || !n.positional || n.num_bound() != 1 || depth > 8) return k;
+  const bool sum = n.fn == ir::Fn::Add && k.nonneg && !k.nonzero && !k.no_zero, top = n.fn == ir::Fn::Max && k.no_pos_inf && !k.finite;
+  if ((!sum && !top) || !meets_itself(f, ctx, depth)) return k;
+  if (sum) {
+    k.no_zero = true;
+    k.nonzero = k.finite;
+  } else {
+    k.finite = true;
+  }
+  return k;
+}
+
+Known Algebra::known_in_range(const Factor& f, const Ext& ctx, int depth) const {
   const Node& node = nodes_[f.node];
   Known n = node.known;
   if (f.node == iota()) {
@@ -307,6 +349,121 @@ bool Algebra::is_met(const Factor& f, const Ext& ctx) const {
     if (fits) {
       ranged = true;
       return true;
+    }
+  }
+  return false;
+}
+
+// Is a maximum over masked values, or a sum of masked positive values, certain to meet a place where all its masks hold, as they are read
+// here? Every position is in its own document and not after itself (fixed_extreme asks the node for one mask). The place is an end of a
+// mask of positions; there every mask must hold whatever the context's variables are, by its form alone: what is read at one place twice
+// cancels.
+bool Algebra::meets_itself(const Factor& f, const Ext& ctx, int depth) const {
+  const Node& n = nodes_[f.node];
+  const size_t own = n.dims.size(), w = own + 2, cw = ctx.size() + 1;
+  if (n.args[0].size() != 1 || n.args[0][0].f.empty()) return false;
+  std::vector<Factor> masks;  // over the node's own variables and the bound one
+  Ext ext = n.dims;
+  ext.push_back(n.box[0] >= 0 ? n.box[1] : kUnbounded);
+  const Term& body = n.args[0][0];
+  if (n.fn == ir::Fn::Add) {
+    for (const Factor& g : body.f) {
+      if (nodes_[g.node].kind == Kind::Bracket) masks.push_back(g);
+    }
+  } else {
+    if (!body.coef.is_one() || body.f.size() != 1 || !body.f[0].exp.is_one()) return false;
+    const Factor& choice = body.f[0];
+    const Node& s = nodes_[choice.node];
+    if (s.kind != Kind::Fn || s.fn != ir::Fn::Select || s.args[2].size() != 1 || s.args[0].size() != 1 || !s.args[0][0].coef.is_one())
+      return false;
+    const Term& lowest = s.args[2][0];
+    if (!lowest.coef.negative() || lowest.f.size() != 1 || lowest.f[0].node != inf() || !lowest.f[0].exp.is_one()) return false;
+    for (const Factor& g : s.args[0][0].f) {
+      if (nodes_[g.node].kind != Kind::Bracket) return false;
+      masks.push_back(placed(g, s.dims.size() + 1, choice.map, w));
+    }
+  }
+  if (masks.size() < 2) return false;  // one mask: fixed_extreme
+  std::vector<int64_t> key{f.node};
+  key.insert(key.end(), f.map.begin(), f.map.end());
+  key.insert(key.end(), ctx.begin(), ctx.end());
+  if (const auto it = meets_.find(key); it != meets_.end()) return it->second;
+  bool& result = meets_[key] = false;
+  if (n.fn == ir::Fn::Add) {
+    for (const Factor& g : body.f) {
+      const Known k = nodes_[g.node].kind == Kind::Bracket ? Known{} : known(Term{1, {g}}, ext, depth + 1);
+      if (nodes_[g.node].kind != Kind::Bracket && (!k.positive() || !k.finite)) return false;
+    }
+  } else {
+    const Node& s = nodes_[body.f[0].node];
+    if (!known(s.args[1], s.dims, depth + 1).finite) return false;
+  }
+  // The masks over the context and, before its constant, the bound variable.
+  std::vector<int64_t> into;
+  for (size_t v = 0; v < own; ++v) {
+    into.insert(into.end(), f.map.begin() + static_cast<std::ptrdiff_t>(v * cw), f.map.begin() + static_cast<std::ptrdiff_t>((v + 1) * cw));
+    into.insert(into.end() - 1, 0);
+  }
+  Row last(cw + 1, 0);
+  last[cw - 1] = 1;
+  into.insert(into.end(), last.begin(), last.end());
+  for (Factor& g : masks) g = placed(g, w, into, cw + 1);
+  // Places: where a mask of positions is at an end.
+  const auto position = [&](const Factor& g) {
+    const Poly& e = nodes_[g.node].args[0];
+    if (e.size() != 1 || !e[0].coef.is_one() || e[0].f.size() != 1 || e[0].f[0].node != iota() || !e[0].f[0].exp.is_one()) return Row{};
+    return placed(e[0].f[0], nodes_[g.node].dims.size() + 1, g.map, cw + 1).map;
+  };
+  for (const Factor& g : masks) {
+    const Row row = position(g);
+    if (row.empty() || (row[cw - 1] != 1 && row[cw - 1] != -1)) continue;
+    const Node& b = nodes_[g.node];
+    for (const bool first : {true, false}) {
+      if (first ? b.lo <= kNegInf : b.hi >= kPosInf) continue;
+      const int64_t q = row[cw - 1];
+      Row at(cw, 0);  // q k + rest = end, so k = q (end - rest)
+      for (size_t v = 0; v + 1 < cw; ++v) at[v] = -q * row[v];
+      at[cw - 1] = q * ((first ? b.lo : b.hi - 1) - row[cw]);
+      const auto [low, high] = row_range(at.data(), ctx);
+      if (low < n.box[0] || high >= n.box[1]) continue;
+      std::vector<int64_t> put;
+      for (size_t v = 0; v + 1 < cw; ++v) {
+        Row same(cw, 0);
+        same[v] = 1;
+        put.insert(put.end(), same.begin(), same.end());
+      }
+      put.insert(put.end(), at.begin(), at.end());
+      bool all = true;
+      for (const Factor& m : masks) {
+        const Factor there = placed(m, cw + 1, put, cw);
+        const Node& mask = nodes_[m.node];
+        std::vector<std::pair<Term, Rat>> terms;
+        int64_t from = 0, to = 0;  // of the positions in it
+        for (const Term& t : mask.args[0]) {
+          Term u{1, {}};
+          for (const Factor& h : t.f) u.f.push_back(placed(h, mask.dims.size() + 1, there.map, cw));
+          if (u.f.size() == 1 && u.f[0].node == iota() && u.f[0].exp.is_one() && t.coef.is_one()) {
+            const auto [lo, hi] = row_range(u.f[0].map.data(), ctx);
+            if (lo <= kNegInf || hi >= kPosInf) all = false;
+            if (all) from += lo, to += hi;
+            continue;
+          }
+          if (u.f.empty()) {
+            all &= t.coef.is_integer();
+            if (all) from += t.coef.num(), to += t.coef.num();
+            continue;
+          }
+          all &= known(u, ctx, depth + 1).finite;
+          std::sort(u.f.begin(), u.f.end(), before);
+          auto it = std::find_if(terms.begin(), terms.end(), [&](const auto& x) { return x.first.f == u.f; });
+          if (it == terms.end()) it = terms.insert(terms.end(), {u, Rat(0)});
+          it->second = it->second + t.coef;
+        }
+        for (const auto& [u, c] : terms) all &= c.is_zero();
+        all &= (mask.lo <= kNegInf || from >= mask.lo) && (mask.hi >= kPosInf || to < mask.hi);
+        if (!all) break;
+      }
+      if (all) return result = true;
     }
   }
   return false;

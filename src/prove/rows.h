@@ -44,6 +44,21 @@ inline Factor widened(const Factor& f, size_t width, size_t more) {
   return g;
 }
 
+// f, whose rows have `width` columns, where its variables are these rows of `to` columns.
+inline Factor placed(const Factor& f, size_t width, const std::vector<int64_t>& rows, size_t to) {
+  Factor g{f.node, f.exp, {}};
+  for (size_t at = 0; at < f.map.size(); at += width) {
+    std::vector<int64_t> row(to, 0);
+    row[to - 1] = f.map[at + width - 1];
+    for (size_t v = 0; v + 1 < width; ++v) {
+      if (f.map[at + v] == 0) continue;
+      for (size_t k = 0; k < to; ++k) row[k] += f.map[at + v] * rows[v * to + k];
+    }
+    g.map.insert(g.map.end(), row.begin(), row.end());
+  }
+  return g;
+}
+
 // t without one copy of the factor at `at`.
 inline Term without(Term t, size_t at) {
   t.f[at].exp = t.f[at].exp - Rat(1);

@@ -856,3 +856,48 @@ variant(
     dist=lambda rank, q, v, bias, g: biased_attention(q, v, bias, g, lambda y: y),
     why="Every rank keeps the sum over its own heads.",
 )
+
+
+# --- masks of documents: every position is in its own document, so no row of the block of its own positions is empty
+def document_scores(q, k, first, other, mine, theirs):
+    i, j = torch.arange(q.shape[0]) + first, torch.arange(k.shape[0]) + other
+    hidden = (j.unsqueeze(0) > i.unsqueeze(1)) | (mine.unsqueeze(1) != theirs.unsqueeze(0))
+    return (q @ k.T).masked_fill(hidden, -math.inf)
+
+
+def document_blocks(rank, q, k, v, doc, labels):
+    keys, values, documents = all_gather(k, 2).chunk(2), all_gather(v, 2).chunk(2), labels(doc)
+    top = total = out = None
+    for source in range(rank, -1, -1):
+        scores = document_scores(q, keys[source], 2 * rank, 2 * source, doc, documents[source])
+        highest = scores.amax(-1) if top is None else torch.maximum(top, scores.amax(-1))
+        weights = torch.exp(scores - highest.unsqueeze(-1))
+        more, part = weights.sum(-1), weights @ values[source]
+        if top is not None:
+            again = torch.exp(top - highest)
+            more, part = more + total * again, part + out * again.unsqueeze(-1)
+        top, total, out = highest, more, part
+    return out / total.unsqueeze(-1)
+
+
+documents = case(
+    "document_mask_in_blocks",
+    seq=lambda q, k, v, doc: torch.softmax(document_scores(q, k, 0, 0, doc, doc), -1) @ v,
+    dist=lambda rank, q, k, v, doc: document_blocks(rank, q, k, v, doc, lambda d: all_gather(d, 2).chunk(2)),
+    inputs={
+        "q": Tensor((4, 3), "Shard(0)@dp"),
+        "k": Tensor((4, 3), "Shard(0)@dp"),
+        "v": Tensor((4, 3), "Shard(0)@dp"),
+        "doc": Tensor((4,), "Shard(0)@dp", torch.int64, high=2),
+    },
+    outputs={"out": {"expect": "Shard(0)@dp"}},
+    mesh=DP2,
+    verdict="PROVED",
+    why="The block of a rank's own positions comes first, and none of its rows is empty; an earlier block may be.",
+)
+variant(
+    documents,
+    "own_documents",
+    dist=lambda rank, q, k, v, doc: document_blocks(rank, q, k, v, doc, lambda d: (d, d)),
+    why="The keys of the earlier block are taken to be in the documents of this one.",
+)
