@@ -193,6 +193,8 @@ class Algebra {
   std::pair<Term, Ext> open_in(const Term& t, size_t at, const Ext& ext) const;
   Poly arg_at(const Node& n, const Factor& f, size_t arg, const Ext& ctx);  // an argument of a factor's node, in ctx
   bool decide(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, bool& value) const;
+  std::optional<Poly> bracket_of(const Poly& p, int64_t lo, int64_t hi, const Ext& ctx);
+  std::optional<Poly> divided_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx);
   Poly under(const Poly& e, const std::vector<Factor>& guards, const Ext& ctx, bool& changed);
   Poly unclamp(const Poly& e, const std::vector<Factor>& guards, const Ext& ctx, bool& changed, int depth);
   Poly rewrite_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx, bool& changed, int depth);

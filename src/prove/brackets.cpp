@@ -137,23 +137,7 @@ Poly Algebra::bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx) {
   if ((lo >= hi || (lo == kNegInf && hi == kPosInf)) && !defined) throw Overflow("comparison of what may be undefined");
   if (lo >= hi) return {};
   if (lo == kNegInf && hi == kPosInf) return constant(1);
-  // L-85: a masked index m B is m where B holds, and else 0: B [lo <= m < hi], and 1 - B beside it if 0 is in range.
-  if (p.size() == 1 && p[0].coef.is_one() && p[0].f.size() > 1) {
-    Term mask{1, {}}, masked{1, {}};
-    for (const Factor& f : p[0].f) (nodes_[f.node].kind == Kind::Bracket && f.exp.positive() ? mask : masked).f.push_back(f);
-    if (!mask.f.empty() && !masked.f.empty()) {
-      const Poly m = make_term(masked, ctx), b = make_term(mask, ctx);
-      if (known(m, ctx).finite && known(m, ctx).integer) {
-        Poly both = mul(b, bracket(m, lo, hi, ctx), ctx);
-        if (lo <= 0 && 0 < hi) both = add(add(constant(1), scale(b, -1), ctx), both, ctx);
-        if (both.empty() || (both.size() == 1 && both[0].coef.is_one() && both[0].f.size() <= 1)) {
-          fired(Rule::L85);
-          return both;
-        }
-      }
-      refused(Rule::L85);
-    }
-  }
+  if (auto written = bracket_of(p, lo, hi, ctx)) return *std::move(written);
   // A truth value compared with 0 or 1 is itself or its negation.
   if (p.size() == 1 && p[0].coef.is_one() &&
       std::all_of(p[0].f.begin(), p[0].f.end(), [&](const Factor& f) { return nodes_[f.node].known.boolean && f.exp.positive(); })) {
@@ -230,6 +214,28 @@ Poly Algebra::unclamp(const Poly& e, const std::vector<Factor>& guards, const Ex
     return u.f.size() == 1 && u.f[0].exp.is_one() && nodes_[u.f[0].node].kind == Kind::Fn && nodes_[u.f[0].node].fn == ir::Fn::Max &&
            nodes_[u.f[0].node].known.integer;
   };
+  const auto divides = [&](const Factor& f) {
+    const Node& n = nodes_[f.node];
+    return n.kind == Kind::Fn && (n.fn == ir::Fn::Mod || n.fn == ir::Fn::FloorDiv) && f.exp.is_one();
+  };
+  for (size_t i = 0; depth <= 3 && i < e.size(); ++i) {
+    const auto at = std::find_if(e[i].f.begin(), e[i].f.end(), divides);
+    if (at == e[i].f.end()) continue;
+    std::vector<Factor> all = guards;
+    for (const Factor& f : e[i].f) {
+      if (nodes_[f.node].kind == Kind::Bracket) all.push_back(f);
+    }
+    const std::optional<Poly> plain = divided_under(*at, all, ctx);
+    if (!plain) continue;
+    changed = true;
+    Poly rest = e;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    Term beside{e[i].coef, {}};
+    for (auto f = e[i].f.begin(); f != e[i].f.end(); ++f) {
+      if (f != at) beside.f.push_back(*f);
+    }
+    return unclamp(add(std::move(rest), mul(make_term(std::move(beside), ctx), *plain, ctx), ctx), guards, ctx, changed, depth + 1);
+  }
   if (depth > 3 || guards.empty() || std::none_of(e.begin(), e.end(), is_clamp)) return e;
   Poly out;
   for (const Term& u : e) {
@@ -442,6 +448,12 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
   // What the guards keep in range here is read elsewhere, too, by definitions that know nothing of the guards: a clamp that makes a value
   // finite wherever it is stays.
   const bool finite = known(same, ctx).finite;
+  if (n.kind == Kind::Fn && (n.fn == ir::Fn::Mod || n.fn == ir::Fn::FloorDiv) && f.exp.is_one()) {
+    if (auto plain = divided_under(f, guards, ctx)) {
+      changed = true;
+      return *std::move(plain);
+    }
+  }
   if (n.kind == Kind::Fn && n.fn == ir::Fn::Max && n.known.integer && f.exp.is_one()) {
     bool idle = false;
     Poly e = unclamp(same, guards, ctx, idle, 0);
@@ -470,7 +482,12 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
   if (n.kind != Kind::Take || n.inner[0].size() != 1) return same;
   bool rewritten = false;
   Poly e = under(arg_at(n, f, 1, ctx), guards, ctx, rewritten);
-  e = unclamp(e, guards, ctx, rewritten, 0);
+  for (bool again = true; again;) {
+    again = false;
+    e = unclamp(e, guards, ctx, again, 0);
+    if (again) e = under(e, guards, ctx, again);  // a clamp that goes may leave masks behind
+    rewritten |= again;
+  }
   // e = +-(guard's form) + affine, and the guard says that its form is lo.
   for (const Factor& g : guards) {
     const int64_t lo = nodes_[g.node].lo, hi = nodes_[g.node].hi;
@@ -601,19 +618,27 @@ std::pair<int64_t, int64_t> Algebra::range_by_cases(const Poly& p, const Ext& ct
   for (const Term& t : p) {
     for (const Factor& f : t.f) {
       if (nodes_[f.node].kind != Kind::Bracket) continue;
+      // Not by add(): brackets that make up 1 would come back in place of constants.
       Poly on, off;
+      const auto put = [](Poly& to, Term v) {
+        const auto at = std::find_if(to.begin(), to.end(), [&](const Term& x) { return x.f == v.f; });
+        if (at == to.end()) {
+          to.push_back(std::move(v));
+        } else {
+          at->coef = at->coef + v.coef;
+        }
+      };
       for (const Term& u : p) {
         Term v{u.coef, {}};
-        bool has = false;
         for (const Factor& g : u.f) {
-          if (g == f) {
-            has = true;
-          } else {
-            v.f.push_back(g);
-          }
+          if (!(g == f)) v.f.push_back(g);
         }
-        on = add(std::move(on), {v}, ctx);
-        if (!has) off = add(std::move(off), {u}, ctx);
+        if (v.f.size() == u.f.size()) put(off, u);
+        put(on, std::move(v));
+      }
+      if (std::find(guards.begin(), guards.end(), f) != guards.end()) {
+        const auto a = range_by_cases(on, ctx, guards, depth + 1);  // it is 1
+        return {std::max(lo, a.first), std::min(hi, a.second)};
       }
       std::vector<Factor> more = guards;
       more.push_back(f);

@@ -153,4 +153,62 @@ Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx
                k);
 }
 
+// A bracket of an integer poly as brackets of what it is made of. p has no constant term.
+std::optional<Poly> Algebra::bracket_of(const Poly& p, int64_t lo, int64_t hi, const Ext& ctx) {
+  // L-86: [lo <= floor(e / d) < hi] = [lo d <= e < hi d]: which rank has the row.
+  if (p.size() == 1 && p[0].coef.is_one() && p[0].f.size() == 1 && p[0].f[0].exp.is_one()) {
+    const Node& n = nodes_[p[0].f[0].node];
+    const auto d = n.kind == Kind::Fn && n.fn == ir::Fn::FloorDiv ? as_constant(n.args[1]) : std::nullopt;
+    if (d && d->is_integer() && d->positive()) {
+      const int64_t by = d->num();
+      fired(Rule::L86);
+      return bracket(arg_at(n, p[0].f[0], 0, ctx), lo <= kNegInf ? kNegInf : mul_checked(lo, by),
+                     hi >= kPosInf ? kPosInf : mul_checked(hi, by), ctx);
+    }
+  }
+  // L-85: a masked index m B is m where B holds, and else 0: B [lo <= m < hi], and 1 - B beside it if 0 is in range.
+  Term mask{1, {}};
+  for (const Factor& f : p[0].f) {
+    const auto has = [&](const Term& t) { return std::find(t.f.begin(), t.f.end(), f) != t.f.end(); };
+    if (nodes_[f.node].kind == Kind::Bracket && f.exp.positive() && std::all_of(p.begin(), p.end(), has)) mask.f.push_back(f);
+  }
+  if (mask.f.empty()) return std::nullopt;
+  Poly m;
+  bool only_masks = true;
+  for (const Term& t : p) {
+    Term u{t.coef, {}};
+    for (const Factor& f : t.f) {
+      if (std::find(mask.f.begin(), mask.f.end(), f) == mask.f.end()) u.f.push_back(f);
+    }
+    only_masks &= u.f.empty();
+    m = add(std::move(m), make_term(std::move(u), ctx), ctx);
+  }
+  if (only_masks) return std::nullopt;
+  const Known k = known(m, ctx);
+  if (k.finite && k.integer) {
+    const Poly b = make_term(mask, ctx);
+    Poly both = mul(b, bracket(m, lo, hi, ctx), ctx);
+    if (lo <= 0 && 0 < hi) both = add(add(constant(1), scale(b, -1), ctx), both, ctx);
+    if (both.empty() || (both.size() == 1 && both[0].coef.is_one() && both[0].f.size() <= 1)) {
+      fired(Rule::L85);
+      return both;
+    }
+  }
+  refused(Rule::L85);
+  return std::nullopt;
+}
+
+// A quotient or remainder by a constant where the guards keep the quotient the same: e mod d = e - k d under k d <= e < (k + 1) d (L-25).
+std::optional<Poly> Algebra::divided_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx) {
+  const Node& n = nodes_[f.node];
+  const auto d = as_constant(n.args[1]);
+  if (!d || !d->is_integer() || !d->positive()) return std::nullopt;
+  const Poly e = arg_at(n, f, 0, ctx);
+  const auto [lo, hi] = range_by_cases(e, ctx, guards);
+  if (lo <= kNegInf || hi >= kPosInf || floor_div(lo, d->num()) != floor_div(hi, d->num()) || !known(e, ctx).finite) return std::nullopt;
+  fired(Rule::L25);
+  const int64_t k = floor_div(lo, d->num());
+  return n.fn == ir::Fn::FloorDiv ? constant(Rat(k)) : add(e, constant(Rat(mul_checked(-k, d->num()))), ctx);
+}
+
 }  // namespace shardproof::prove

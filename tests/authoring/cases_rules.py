@@ -825,6 +825,58 @@ variant(
 )
 
 
+def small_where_counted(x, n, y):
+    return torch.where(torch.where(n > 0, y, torch.zeros_like(y)) < 3, x, torch.zeros_like(x))
+
+
+case(
+    "masked_by_another_input",
+    seq=small_where_counted,
+    dist=local(small_where_counted),
+    inputs={
+        "x": Tensor((4,), "Shard(0)@dp"),
+        "n": Tensor((4,), "Shard(0)@dp", torch.int64, high=3),
+        "y": Tensor((4,), "Shard(0)@dp", torch.int64, high=6),
+    },
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="PROVED",
+    why="The mask is of another input than what it masks: the comparison is no single bracket and stays as it is.",
+)
+
+
+# --- L-86, L-25: which rank has an expert, and at which place there, by quotient and remainder; other experts are put past the end
+def expert_rows(rank, expert, weight, table, keep=1):
+    count = table.shape[0]
+    elsewhere = expert // count != rank
+    place = torch.where(elsewhere, torch.full_like(expert, count), expert % count)
+    weight = weight.masked_fill(elsewhere, 0.0).masked_fill(place >= count, 0.0)
+    return all_reduce(table[place.clamp(0, count - keep)] * weight.unsqueeze(-1))
+
+
+experts = case(
+    "expert_by_quotient",
+    seq=lambda expert, weight, table: table[expert] * weight.unsqueeze(-1),
+    dist=lambda rank, expert, weight, table: expert_rows(rank, expert, weight, table),
+    inputs={
+        "expert": Tensor((5,), dtype=torch.int64, high=6),
+        "weight": Tensor((5,)),
+        "table": Tensor((6, 3), "Shard(0)@tp"),
+    },
+    outputs={"out": {"expect": "Replicate"}},
+    mesh={"tp": 3},
+    manifest={"facts": ["expert in [0, 6)"]},
+    verdict="PROVED",
+    why="An expert's rank is the quotient by the number of experts of a rank, its row there the remainder.",
+)
+variant(
+    experts,
+    "clamped_too_low",
+    dist=lambda rank, expert, weight, table: expert_rows(rank, expert, weight, table, keep=2),
+    why="The last expert of every rank is read as the first.",
+)
+
+
 # --- L-35: a clamp that a mask makes idle stays where the reading would not be known to be in range without it
 def biased_attention(q, v, bias, g, reduce):
     t = q.shape[1]
