@@ -11,8 +11,6 @@
 
 namespace shardproof::prove {
 
-namespace {}  // namespace
-
 // A scalar function's node over other arguments. A conversion is told by both of its types: from and to alike it would be none. A
 // comparison or a test for infinities that has a node is one of reals (of integers it is a bracket), though its own type is bool.
 Poly Algebra::apply_again(const Node& n, const std::vector<Poly>& args, const Ext& ctx) {

@@ -387,6 +387,7 @@ bool Algebra::meets_itself(const Factor& f, const Ext& ctx, int depth) const {
   std::vector<int64_t> key{f.node};
   key.insert(key.end(), f.map.begin(), f.map.end());
   key.insert(key.end(), ctx.begin(), ctx.end());
+  ranged = true;  // it is about the context's ranges
   if (const auto it = meets_.find(key); it != meets_.end()) return it->second;
   bool& result = meets_[key] = false;
   if (n.fn == ir::Fn::Add) {
