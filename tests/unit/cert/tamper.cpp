@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <set>
 #include <sstream>
 
 #include "cert/certificate.h"
@@ -325,10 +326,14 @@ const char* const kPrograms[] = {"mlp_tp2",
 
 TEST_CASE("certificates of golden programs are accepted, for any seed") {
   size_t accepted = 0;
+  std::set<std::string> known;  // failures, as in tests/test_golden.py
+  std::ifstream list(kGolden / "known_failures.txt");
+  for (std::string line; std::getline(list, line);) known.insert(line.substr(0, line.find(':')));
   for (const auto& entry : fs::directory_iterator(kGolden)) {
     if (!entry.is_directory()) continue;
     std::optional<Proof> p = proof_of(entry.path());
     if (!p || entry.path().filename() == "constant_output") continue;  // vacuous: `check` does not call it proved
+    if (known.count(entry.path().filename().string()) != 0) continue;
     for (const uint64_t seed : {1u, 2u, 3u}) {
       const std::string why = verdict(*p, p->certificate, seed);
       CHECK_MESSAGE(why.empty(), entry.path().filename(), ": ", why);
