@@ -227,8 +227,8 @@ bool is_vacuous(const Output& output, const std::vector<char>& depends) {
 std::vector<NodeId> Problem::losses() const {
   std::vector<NodeId> out;
   for (const Output& o : outputs) {
-    const bool derived = o.role == manifest::Role::Gradient || o.role == manifest::Role::Updated;
-    if (o.checked && !derived && o.sequential != ir::kNoNode && graph[o.sequential].shape.empty()) out.push_back(o.sequential);
+    const bool loss = o.role == manifest::Role::Loss || o.role == manifest::Role::None;
+    if (o.checked && loss && o.sequential != ir::kNoNode && graph[o.sequential].shape.empty()) out.push_back(o.sequential);
   }
   return out;
 }

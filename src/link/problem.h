@@ -114,7 +114,7 @@ struct Problem {
 
   // The finite set of placements that `any` stands for, in the order of preference of MANIFEST.md section 4.
   std::vector<manifest::Placement> any_candidates(const Output& output) const;
-  // Checked scalars that are no gradients and no updates: where one is undefined, so are the gradients of it (L-75).
+  // Checked scalars that the manifest does not call something else: where one is undefined, so are the gradients of it (L-75).
   std::vector<ir::NodeId> losses() const;
   // Pairs that must be equal for `output` to have `placement`; nullopt where shapes alone refute it. Appends view nodes to graph.
   std::optional<std::vector<std::pair<ir::NodeId, ir::NodeId>>> goals(const Output& output, const manifest::Placement& placement);
