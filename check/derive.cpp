@@ -600,6 +600,7 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
       } else if (ir::is_int(n.dtype)) {
         type_range(n.dtype, k);
       }
+      if (n.name.find('(') != std::string::npos) return k;  // a kernel, whatever it is called
       if ((n.name.starts_with("argmax") || n.name.starts_with("argmin")) && n.inner.size() == 1) {
         k.integer = k.nonneg = true;
         k.finite = arg(0).finite;
@@ -609,12 +610,8 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
       } else if (n.name.starts_with("sort:") && !n.args.empty()) {
         // A permutation: element 0 of the results comes from argument 0 and so on (the writer names the result last).
         const size_t which = static_cast<size_t>(n.name[std::min(n.name.find(' '), n.name.size()) - 1] - '0');
-        bool keys = true;
-        for (size_t a = 0; a < n.args.size(); ++a) keys &= arg(a).finite;
-        if (which < n.args.size()) {
-          k = arg(which);
-          k.finite &= keys;
-        }
+        if (which < n.args.size()) k = arg(which);
+        for (size_t a = 0; a < n.args.size(); ++a) k.finite &= arg(a).finite;
       }
       return k;
     case TermKind::Fn: break;

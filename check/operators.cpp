@@ -298,7 +298,10 @@ Number Operators::sorted(const ir::Node& t, int64_t result, const Index& i) {  /
   }
   std::stable_sort(keys.begin(), keys.end(),
                    [&](const auto& p, const auto& q) { return t.a[1] ? p.first.v > q.first.v : p.first.v < q.first.v; });
-  for (size_t k = 1; k < keys.size(); ++k) order(keys[k - 1].first, keys[k].first, uncertain);
+  for (size_t k = 1; k < keys.size(); ++k) {
+    const int turn = order(keys[k - 1].first, keys[k].first, uncertain);
+    uncertain |= t.a[1] ? turn < 0 : turn > 0;  // numbers of other scales
+  }
   x[d] = keys[static_cast<size_t>(i[d])].second;
   return read_(t.in[static_cast<size_t>(result)], x.data());
 }

@@ -282,7 +282,7 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
     Number factor;
   };
   // What is written into zeros keeps a positive factor of the updates.
-  const bool scales = ir::is_float(n.dtype) &&
+  const bool scales = n.op == Op::Scatter && ir::is_float(n.dtype) &&
                       (op.name.starts_with("scatter:set:") || op.name.starts_with("scatter:max:") || op.name.starts_with("scatter:min:"));
   std::vector<Place> places;
   std::vector<int64_t> x;
