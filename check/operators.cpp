@@ -117,35 +117,18 @@ bool Operators::reduces(ir::NodeId v, std::vector<int64_t>& extents) const {
 
 Number Operators::body(ir::NodeId v, const Index& i, const Index& k) {
   const ir::Node& n = g_[v];
-  const ir::Shape& s = g_[n.in[0]].shape;
   if (n.op == Op::Scatter) {  // S-25: the update at place k where it goes to i, and a share of the data
-    const ir::Shape& u = g_[n.in[1]].shape;
-    Index at(k), y(u.size(), 0);
+    Index at(k), x;
     int64_t places = 1;
     for (size_t b = 0; b < n.b.size(); ++b) {
       const auto it = std::find(n.a.begin(), n.a.end(), n.b[b]);
-      if (it == n.a.end()) {
-        places *= u[static_cast<size_t>(n.b[b])];
-      } else {
-        at[b] = i[static_cast<size_t>(it - n.a.begin())];
-        if (at[b] >= u[static_cast<size_t>(n.b[b])]) return unknown = true, undefined();  // narrow windows: not summed this way
-      }
-      y[static_cast<size_t>(n.b[b])] = at[b];
+      if (it == n.a.end()) places *= g_[n.in[1]].shape[static_cast<size_t>(n.b[b])];
+      if (it != n.a.end()) at[b] = i[static_cast<size_t>(it - n.a.begin())];
+      if (at[b] >= g_[n.in[1]].shape[static_cast<size_t>(n.b[b])]) return unknown = true, undefined();  // narrow windows
     }
     const Number share = mul(read_(n.in[0], i.data()), fraction(1, places));
-    bool mine = true;
-    for (size_t d = 0; d < s.size(); ++d) {
-      if (n.a[d] >= 0) {
-        y[static_cast<size_t>(n.a[d])] = i[d];
-        if (i[d] >= u[static_cast<size_t>(n.a[d])]) return unknown = true, undefined();
-        continue;
-      }
-      int64_t j = 0;
-      const int in = index(read_(n.in[static_cast<size_t>(1 - n.a[d])], at.data()), s[d], n.mode, j);
-      if (in < 0) return undefined();
-      mine &= in == 1 && j == i[d];
-    }
-    return mine ? add(share, read_(n.in[1], y.data())) : share;
+    const int in = lands(n, i, at, x);
+    return in < 0 ? undefined() : in == 1 ? add(share, read_(n.in[1], x.data())) : share;
   }
   Number product = exact(1);  // S-21, S-23
   for (size_t a = 0; a < n.in.size(); ++a) {
@@ -205,8 +188,28 @@ Number Operators::take(const ir::Node& n, const Index& i) {  // S-24
   return read_(n.in[0], j.data());
 }
 
-Number Operators::scatter(const ir::Node& n, const Index& i) {  // S-25
+// Whether the updates at this place of the indices have one, x, for element i; -1: an index is undefined.
+int Operators::lands(const ir::Node& n, const Index& i, const Index& at, Index& x) {
   const ir::Shape &s = g_[n.in[0]].shape, &u = g_[n.in[1]].shape;
+  x.assign(u.size(), 0);
+  bool mine = true;
+  for (size_t k = 0; k < s.size(); ++k) {
+    if (n.a[k] >= 0) {
+      x[static_cast<size_t>(n.a[k])] = i[k];
+      mine &= i[k] < u[static_cast<size_t>(n.a[k])];
+      continue;
+    }
+    int64_t j = 0;
+    const int in = index(read_(n.in[static_cast<size_t>(1 - n.a[k])], at.data()), s[k], n.mode, j);
+    if (in < 0) return -1;
+    mine &= in == 1 && j == i[k];
+  }
+  for (size_t k = 0; k < n.b.size(); ++k) x[static_cast<size_t>(n.b[k])] = at[k];
+  return mine ? 1 : 0;
+}
+
+Number Operators::scatter(const ir::Node& n, const Index& i) {  // S-25
+  const ir::Shape& u = g_[n.in[1]].shape;
   // An update dimension that the data follows stays at i, also where index operands run over it (batches).
   std::vector<int64_t> loop, fixed;
   for (int64_t b : n.b) {
@@ -219,25 +222,13 @@ Number Operators::scatter(const ir::Node& n, const Index& i) {  // S-25
   Number r = read_(n.in[0], i.data());
   if (volume(loop) == 0) return r;
   if (!pay(static_cast<uint64_t>(volume(loop)))) return undefined();
-  Index count(loop.size(), 0), at(loop.size(), 0), x(u.size(), 0);
+  Index count(loop.size(), 0), at(loop.size(), 0), x;
   bool hit = false;
   do {
     for (size_t k = 0; k < at.size(); ++k) at[k] = fixed[k] < 0 ? count[k] : fixed[k];
-    bool mine = true, dropped = false;
-    for (size_t k = 0; k < s.size(); ++k) {
-      if (n.a[k] >= 0) {
-        x[static_cast<size_t>(n.a[k])] = i[k];
-        if (i[k] >= u[static_cast<size_t>(n.a[k])]) mine = false;
-        continue;
-      }
-      int64_t j = 0;
-      const int in = index(read_(n.in[static_cast<size_t>(1 - n.a[k])], at.data()), s[k], n.mode, j);
-      if (in < 0) return undefined();  // the whole result is
-      if (in == 0) dropped = true;
-      mine &= j == i[k];
-    }
-    if (!mine || dropped) continue;
-    for (size_t k = 0; k < n.b.size(); ++k) x[static_cast<size_t>(n.b[k])] = at[k];
+    const int in = lands(n, i, at, x);
+    if (in < 0) return undefined();  // the whole result is
+    if (in == 0) continue;
     const Number v = read_(n.in[1], x.data());
     if (!n.set) {
       r = n.fn == Fn::Add ? add(r, v) : combine(n.fn, r, v, n.dtype, uncertain);

@@ -34,6 +34,7 @@ class Operators {
  private:
   Number reduce(ir::NodeId v, const Index& i);
   Number take(const ir::Node& n, const Index& i);
+  int lands(const ir::Node& n, const Index& i, const Index& at, Index& x);
   Number scatter(const ir::Node& n, const Index& i);
   Number scan(const ir::Node& n, const Index& i);
   Number extreme_position(const ir::Node& n, const Index& i);
