@@ -229,7 +229,7 @@ std::optional<Verifier::Whole> Verifier::whole_of(NodeId v) {
   }
   if (t.op != Op::Opaque) return std::nullopt;
   const size_t bar = t.attrs.find("|factors:");
-  w.name = fmt::format("{}({})#{}", t.name, t.attrs.substr(0, std::min(bar, t.attrs.size())), n.a[0]);
+  w.name = fmt::format("kernel {}({})#{}", t.name, t.attrs.substr(0, std::min(bar, t.attrs.size())), n.a[0]);
   std::vector<ir::Shape> operands, results;
   for (NodeId in : t.in) operands.push_back(g[in].shape);
   for (const auto& [type, shape] : t.tuple) results.push_back(shape);
