@@ -18,10 +18,7 @@ Blamer::Blamer(const link::Problem& problem, std::shared_ptr<const Inputs> input
                util::WorkClock::time_point deadline)
     : problem_(problem), inputs_(std::move(inputs)) {
   const ir::Graph& g = problem.graph;
-  Config c;
-  c.points = true;
-  c.literals = Literals::Exact;
-  c.ties = Ties::First;
+  Config c = Config::doubles();
   c.max_bytes = static_cast<size_t>(options.bytes);
   c.deadline = deadline;
   evaluator_ = std::make_unique<Evaluator>(g, *inputs_, c);

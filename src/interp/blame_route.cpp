@@ -73,10 +73,7 @@ bool Blamer::adds_up(const std::vector<ir::NodeId>& values, ir::NodeId sequentia
       if (values[r] == ir::kNoNode || !prints_->has(values[r])) return false;
       const Print& p = prints_->print(values[r]);
       usable = usable && p.usable;
-      int64_t key = 0;
-      for (size_t a = 0; a < mesh.axes.size(); ++a)
-        key = key * mesh.axes[a].size + ((set >> a & 1) ? 0 : mesh.coordinate(static_cast<int64_t>(r), static_cast<int>(a)));
-      sums[key] += p.sum;
+      sums[group_of(mesh, static_cast<int64_t>(r), set)] += p.sum;
       count = p.count;
     }
     if (!usable || count <= 0 || std::fmod(whole.count, count) != 0) continue;

@@ -172,13 +172,7 @@ class Diagnoser {
   // The ranks of one group along `axes` that contains the first rank; empty if some have no value. Positions into values_.
   std::vector<std::vector<size_t>> groups(unsigned axes) const {
     std::map<int64_t, std::vector<size_t>> by_key;
-    for (size_t k = 0; k < ranks_.size(); ++k) {
-      int64_t key = 0;
-      for (size_t a = 0; a < p_.mesh.axes.size(); ++a) {
-        key = key * p_.mesh.axes[a].size + ((axes >> a & 1) ? 0 : p_.mesh.coordinate(ranks_[k], static_cast<int>(a)));
-      }
-      by_key[key].push_back(k);
-    }
+    for (size_t k = 0; k < ranks_.size(); ++k) by_key[group_of(p_.mesh, ranks_[k], axes)].push_back(k);
     std::vector<std::vector<size_t>> out;
     for (auto& [key, list] : by_key) {
       if (static_cast<int64_t>(list.size()) != size_of(axes)) return {};

@@ -39,6 +39,14 @@ struct Config {
   size_t max_bytes = size_t{1} << 30;  // of all tensors alive
   double max_work = 1e11;              // scalar operations in all
   std::optional<util::WorkClock::time_point> deadline;
+  // Plain doubles, every literal and tie read in one way: for words and hints, never for a verdict.
+  static Config doubles() {
+    Config c;
+    c.points = true;
+    c.literals = Literals::Exact;
+    c.ties = Ties::First;
+    return c;
+  }
 };
 
 using Inputs = std::unordered_map<ir::NodeId, Value>;  // floats as intervals of radius 0

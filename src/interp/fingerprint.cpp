@@ -61,6 +61,13 @@ Print add(Print x, const Print& y) {
 
 }  // namespace
 
+int64_t group_of(const manifest::Mesh& mesh, int64_t rank, unsigned axes) {
+  int64_t key = 0;
+  for (size_t a = 0; a < mesh.axes.size(); ++a)
+    key = key * mesh.axes[a].size + ((axes >> a & 1) != 0 ? 0 : mesh.coordinate(rank, static_cast<int>(a)));
+  return key;
+}
+
 Print print_of(const Value& v) {
   Print p;
   p.usable = true;
@@ -138,9 +145,7 @@ Fingerprints::Fingerprints(const link::Problem& problem, Evaluator& evaluator, c
       for (int64_t r = 0; r < ranks; ++r) {
         const ir::NodeId id = families_[f].nodes[static_cast<size_t>(r)];
         if (id == ir::kNoNode) continue;
-        int64_t key = 0;
-        for (size_t a = 0; a < problem.mesh.axes.size(); ++a)
-          key = key * problem.mesh.axes[a].size + ((axes >> a & 1) ? 0 : problem.mesh.coordinate(r, static_cast<int>(a)));
+        const int64_t key = group_of(problem.mesh, r, axes);
         const auto [it, fresh] = groups.emplace(key, prints_.at(id));
         if (!fresh) it->second = add(it->second, prints_.at(id));
         ++members[key];

@@ -23,6 +23,9 @@ struct Print {
 };
 Print print_of(const Value& v);
 
+// The number of a rank's group, of the groups of ranks that differ in these axes (bits) alone.
+int64_t group_of(const manifest::Mesh& mesh, int64_t rank, unsigned axes);
+
 // Distributed values that belong together: one per rank (kNoNode where a rank has none).
 struct Family {
   std::vector<ir::NodeId> nodes;

@@ -18,10 +18,7 @@ std::vector<Meeting> meetings(const link::Problem& problem, const std::vector<si
   const InputMaker maker(problem);
   constexpr double kWork = 4e8, kTolerance = 1e-9;
   const Inputs inputs = maker.make(options.seed, maker.dense_work() <= kWork ? Detail::Dense : Detail::Coarse, 0);
-  Config config;
-  config.points = true;
-  config.literals = Literals::Exact;
-  config.ties = Ties::First;
+  Config config = Config::doubles();
   config.max_bytes = std::min(static_cast<size_t>(options.bytes), size_t{1} << 28);
   config.max_work = 2 * kWork;
   config.deadline =
@@ -59,11 +56,7 @@ std::vector<Meeting> meetings(const link::Problem& problem, const std::vector<si
       std::map<int64_t, std::vector<ir::NodeId>> groups;
       const std::vector<ir::NodeId>& nodes = prints.families()[h.family].nodes;
       for (size_t rank = 0; rank < nodes.size(); ++rank) {
-        int64_t key = 0;
-        for (size_t a = 0; a < problem.mesh.axes.size(); ++a)
-          key = key * problem.mesh.axes[a].size +
-                ((h.axes >> a & 1) != 0 ? 0 : problem.mesh.coordinate(static_cast<int64_t>(rank), static_cast<int>(a)));
-        if (nodes[rank] != ir::kNoNode) groups[key].push_back(nodes[rank]);
+        if (nodes[rank] != ir::kNoNode) groups[group_of(problem.mesh, static_cast<int64_t>(rank), h.axes)].push_back(nodes[rank]);
       }
       // Copies add up, too, to what is twice as much; and pieces with zeros around them, which masks make: what a mask says is lost in a
       // name.

@@ -252,11 +252,7 @@ std::string along_the_path(const link::Problem& problem, const Json& witness, ir
       if (found != named.end()) targets.push_back(found->second);
     }
   }
-  Config c;
-  c.points = true;
-  c.literals = Literals::Exact;
-  c.ties = Ties::First;
-  Evaluator evaluator(g, inputs, c);
+  Evaluator evaluator(g, inputs, Config::doubles());
   evaluator.run(targets);
   const auto line = [&](const std::string& who, ir::NodeId id) {
     return fmt::format("    {:<11} [{}]  {}\n", who, fmt::join(g[id].shape, ", "), preview(evaluator.get(id)));

@@ -79,7 +79,6 @@ void Evaluator::meet(ir::NodeId id) {
   for (size_t k = 1; k < m.parts.size(); ++k) rest.push_back(&values_[m.parts[k]]);
   const Value total = together(values_[m.parts[0]], rest, 1);
   const std::vector<Poly> losses = std::exchange(algebra.losses, {});  // what is proved here serves all outputs
-
   const bool equal = views.equal(met_.at(m.sequential), total);
   algebra.losses = losses;
   if (!equal && refused(Rule::L74)) return;
