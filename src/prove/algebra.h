@@ -50,6 +50,7 @@ struct Node {
   bool indexed = false;       // a Take, or a function or name with one inside
   bool masked_index = false;  // likewise, a Take whose index is more than inputs and positions, or that may leave its range
   bool padded = false;        // a padded reading (padded.cpp), or a function, name or sum with one inside
+  bool ties = false;          // a sum or maximum over masks of positions and others, or with one inside: known_as_read
   bool positional = false;    // depends on index forms: what is known of it depends on where it is read
   Ext bound;                  // Red: how far each bound variable could run with all accesses in bounds
   Ext result;                 // Whole: dimensions of the result, after the parallel ones in dims
@@ -140,6 +141,7 @@ class Algebra {
   Known known(const Term& t, const Ext& ctx, int depth = 0) const;
   Known known(const Factor& f, const Ext& ctx, int depth = 0) const;
   Known known_in_range(const Factor& f, const Ext& ctx, int depth) const;
+  Known known_as_read(const Factor& f, const Ext& ctx, Known k, int depth) const;
   std::pair<int64_t, int64_t> range(const Poly& p, const Ext& ctx) const;  // bounds of an integer poly
   // The same by cases of the brackets in p (masked indices).
   std::pair<int64_t, int64_t> range_by_cases(const Poly& p, const Ext& ctx, std::vector<Factor> guards = {}, int depth = 0);
@@ -272,6 +274,7 @@ class Algebra {
   std::unordered_map<std::vector<int64_t>, Poly, KeyHash> made_here_;
   Poly made_here(const Factor& f, const Ext& ctx, bool& changed, int depth);
   Poly made_here(const Poly& p, const Ext& ctx);
+  bool vanishes(const Term& t, const Ext& ctx);
   Factor widen(Factor red, const Ext& ctx);  // L-27: the box grows where brackets make the summand 0
   Poly reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound);
   Poly exp(const Poly& a, const Ext& ctx);
@@ -319,14 +322,18 @@ class Algebra {
   };
   std::unordered_map<uint64_t, Steps> steps_;  // (node, row) -> steps in which mixed rows walk it
   std::vector<std::pair<uint32_t, uint32_t>>
-      kept_apart_;                   // classes of equal constants that the sequential program had not walked together by then
-  std::set<int64_t> window_widths_;  // of the sequential program's brackets of positions
-  std::set<Nid> half_lines_;         // brackets with one bound that its functions and sums are made of
-  bool steps_grew_ = false;          // a dimension that was walked in steps is walked in other steps, too
+      kept_apart_;                        // classes of equal constants that the sequential program had not walked together by then
+  std::set<int64_t> window_widths_;       // of the sequential program's brackets of positions
+  std::set<std::pair<Nid, int>> chosen_;  // brackets by which it chooses, and which choice is infinite: 1, 2, or 0 for none
+  bool infinite(const Poly& p) const { return p.size() == 1 && p[0].f.size() == 1 && p[0].f[0].node == inf(); }
+  std::set<Nid> half_lines_;  // brackets with one bound that its functions and sums are made of
+  bool steps_grew_ = false;   // a dimension that was walked in steps is walked in other steps, too
   uint32_t class_of(Nid id, size_t dim);
   uint32_t class_root(uint32_t c);
   void class_join(uint32_t a, uint32_t b);
-  mutable std::unordered_map<std::vector<int64_t>, Known, KeyHash> known_;  // (node, ranges of its variables) -> known
+  bool ties_masks(const Node& n) const;
+  mutable std::unordered_map<std::vector<int64_t>, Known, KeyHash> as_read_;  // (node, ranges of what it reads, rows) -> known
+  mutable std::unordered_map<std::vector<int64_t>, Known, KeyHash> known_;    // (node, ranges of its variables) -> known
 };
 
 // Order of factors and terms; used everywhere, so that equal polys are equal vectors.

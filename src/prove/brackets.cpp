@@ -174,8 +174,7 @@ Poly Algebra::bracket(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx) {
   Factor f = intern(std::move(n), ctx);
   if (has_iota && lo > kNegInf && hi < kPosInf && !structure_known) window_widths_.insert(hi - lo);
   // One end is idle here, but the sequential program has the window that was asked for, and never had the half line.
-  if (has_iota && width != 0 && (lo == kNegInf || hi == kPosInf) && f.node >= sequential_nodes)
-    return as_window({Term{1, {std::move(f)}}}, ctx, width);
+  if (has_iota && width != 0 && (lo == kNegInf || hi == kPosInf)) return as_window({Term{1, {std::move(f)}}}, ctx, width);
   return {Term{1, {std::move(f)}}};
 }
 

@@ -577,10 +577,14 @@ class Canonicalizer {
       if (spec_.kind != Kind::Whole || spec_.name.starts_with("sort:") || spec_.name.starts_with("scatter:set:")) {
         for (const Poly& p : spec_.args) {
           for (const Term& t : p) {
-            for (const Factor& f : t.f) spec_.positional |= f.node == a_.iota() || a_.node(f.node).positional;
+            for (const Factor& f : t.f) {
+              spec_.positional |= f.node == a_.iota() || a_.node(f.node).positional;
+              spec_.ties |= a_.node(f.node).ties;
+            }
           }
         }
       }
+      spec_.ties = spec_.result.empty() && spec_.kind != Kind::Bracket && (spec_.ties || a_.ties_masks(spec_));
       // A clamp of positions, which guards may make idle (L-35).
       if (spec_.kind == Kind::Fn && spec_.fn == ir::Fn::Max && spec_.known.integer) spec_.indexed = spec_.masked_index = spec_.positional;
       if (spec_.kind == Kind::Fn && (spec_.fn == ir::Fn::Mod || spec_.fn == ir::Fn::FloorDiv)) spec_.indexed = spec_.masked_index = true;
@@ -626,6 +630,8 @@ bool Algebra::premature() {
 void Algebra::end_of_sequential() {
   structure_known = true;
   for (const Node& n : nodes_) {
+    if (n.kind == Kind::Fn && n.fn == ir::Fn::Select && n.args[0].size() == 1 && n.args[0][0].f.size() == 1)
+      chosen_.emplace(n.args[0][0].f[0].node, infinite(n.args[1]) ? 1 : infinite(n.args[2]) ? 2 : 0);
     for (const Poly& p : n.args) {
       for (const Term& t : p) {
         for (const Factor& f : t.f) {

@@ -497,7 +497,16 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
           fits = false;
         }
       }
-      if ((!fits || differ < 0) && refused(Rule::L10)) return std::nullopt;
+      if (!fits || differ < 0) {
+        // A box that grew over another whose summands are 0 here (L-27): the slice of a sum keeps them, read where no mask lets them
+        // through.
+        for (const bool first : {true, false}) {
+          const auto [body, ext] = open_red(first ? rx[0] : ry[0], ctx);
+          if (vanishes(body, ext) && fired(Rule::L27)) return times_value(make_term(common, ctx), {Term{1, {first ? ry[0] : rx[0]}}}, ctx);
+        }
+        refused(Rule::L10);
+        return std::nullopt;
+      }
       const Factor& low = swapped ? ry[0] : rx[0];
       const int64_t more = swapped ? a.box[2 * differ + 1] - a.box[2 * differ] : b.box[2 * differ + 1] - b.box[2 * differ];
       auto [body, ext] = open_red(low, ctx);

@@ -14,6 +14,9 @@ namespace shardproof::prove {
 
 namespace {
 
+constexpr int kAsRead = 64;           // nodes within nodes that are looked at as they are read
+constexpr size_t kReadings = 50'000;  // of them, by one prover
+
 std::pair<int64_t, int64_t> row_range(const int64_t* row, const Ext& ctx) {
   int64_t lo = row[ctx.size()], hi = lo;
   for (size_t v = 0; v < ctx.size(); ++v) {
@@ -92,10 +95,64 @@ std::pair<int64_t, int64_t> Algebra::range(const Poly& p, const Ext& ctx) const 
   return {clamp_inf(lo), clamp_inf(hi)};
 }
 
+// What is known of a node with its variables as they are read: a query's position and its place in the row of documents are two variables
+// of the node, and one of the context.
+Known Algebra::known_as_read(const Factor& f, const Ext& ctx, Known k, int depth) const {
+  const Node& n = nodes_[f.node];
+  const size_t own = n.dims.size(), w = ctx.size() + 1;
+  // Only the variables that are read, so that a place deep inside of sums is the place that it is elsewhere.
+  std::vector<size_t> used;
+  for (size_t v = 0; v < ctx.size(); ++v) {
+    if (depends_on(f, w, v)) used.push_back(v);
+  }
+  used.push_back(ctx.size());
+  const size_t cw = used.size();
+  std::vector<int64_t> key{f.node};
+  key.reserve(1 + cw + own * cw);
+  for (size_t u = 0; u + 1 < cw; ++u) key.push_back(ctx[used[u]]);
+  for (size_t d = 0; d < own; ++d) {
+    for (const size_t v : used) key.push_back(f.map[d * w + v]);
+  }
+  ranged = true;
+  if (const auto it = as_read_.find(key); it != as_read_.end()) return it->second;
+  if (as_read_.size() >= kReadings) return k;
+  Node part = n;  // a copy, as its definition is placed below
+  part.dims.assign(key.begin() + 1, key.begin() + static_cast<std::ptrdiff_t>(cw));
+  part.hits |= !n.met.empty() && is_met(f, ctx);
+  for (size_t a = 0; a < part.args.size(); ++a) {
+    const size_t more = static_cast<size_t>(n.num_bound()) + (n.inner.empty() ? 0 : n.inner[a].size()), to = cw + more;
+    std::vector<int64_t> rows;
+    for (size_t d = 0; d < own; ++d) {
+      const auto row = key.begin() + static_cast<std::ptrdiff_t>(cw + d * cw);
+      rows.insert(rows.end(), row, row + static_cast<std::ptrdiff_t>(cw) - 1);
+      rows.insert(rows.end(), more, 0);
+      rows.push_back(row[static_cast<std::ptrdiff_t>(cw) - 1]);
+    }
+    for (size_t v = 0; v < more; ++v) {
+      Row same(to, 0);
+      same[cw - 1 + v] = 1;
+      rows.insert(rows.end(), same.begin(), same.end());
+    }
+    for (Term& t : part.args[a]) {
+      for (Factor& g : t.f) g = placed(g, own + more + 1, rows, to);
+    }
+  }
+  const Known here = compute_known(part, depth + 1);
+  k.finite |= here.finite;
+  k.no_pos_inf |= here.no_pos_inf;
+  k.no_inf |= here.no_inf;
+  k.nonneg |= here.nonneg;
+  k.nonzero |= here.nonzero;
+  k.no_zero |= here.no_zero;
+  as_read_.emplace(std::move(key), k);
+  return k;
+}
+
 // A node is canonical on the largest range of its variables; the context may know more of the part it reads.
 Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
   Known k = known_in_range(f, ctx, depth);
   const Node& n = nodes_[f.node];
+  if (n.ties && (!k.finite || (k.nonneg && !k.nonzero)) && depth <= kAsRead) k = known_as_read(f, ctx, k, depth);
   const auto here = [&](size_t arg) {
     Poly e = n.args[arg];
     for (Term& t : e) {
@@ -122,7 +179,7 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
     }
     return k;
   }
-  if (n.kind != Kind::Red || !n.positional || n.num_bound() != 1 || depth > 8) return k;
+  if (n.kind != Kind::Red || !n.positional || n.num_bound() != 1 || depth > kAsRead) return k;
   const bool sum = n.fn == ir::Fn::Add && k.nonneg && !k.nonzero && !k.no_zero, top = n.fn == ir::Fn::Max && k.no_pos_inf && !k.finite;
   if ((!sum && !top) || !meets_itself(f, ctx, depth)) return k;
   if (sum) {
@@ -352,6 +409,25 @@ bool Algebra::is_met(const Factor& f, const Ext& ctx) const {
     }
   }
   return false;
+}
+
+// Could meets_itself say something about a sum or maximum?
+bool Algebra::ties_masks(const Node& n) const {
+  if (n.kind != Kind::Red || n.num_bound() != 1 || n.args[0].size() != 1) return false;
+  const Term* masks = &n.args[0][0];
+  if (n.fn == ir::Fn::Max && masks->f.size() == 1 && nodes_[masks->f[0].node].fn == ir::Fn::Select) {
+    const Poly& condition = nodes_[masks->f[0].node].args[0];
+    if (condition.size() == 1) masks = &condition[0];
+  } else if (n.fn != ir::Fn::Add) {
+    return false;
+  }
+  if (n.fn == ir::Fn::Add ? !n.known.nonneg || n.known.never_zero() : !n.known.no_pos_inf || n.known.finite) return false;
+  const auto is_mask = [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; };
+  const auto of_positions = [&](const Factor& f) {
+    const Poly& e = nodes_[f.node].args[0];
+    return is_mask(f) && e.size() == 1 && e[0].f.size() == 1 && e[0].f[0].node == iota() && e[0].f[0].exp.is_one();
+  };
+  return std::count_if(masks->f.begin(), masks->f.end(), is_mask) > 1 && std::any_of(masks->f.begin(), masks->f.end(), of_positions);
 }
 
 // Is a maximum over masked values, or a sum of masked positive values, certain to meet a place where all its masks hold, as they are read

@@ -468,6 +468,18 @@ bool Algebra::holds_somewhere(const Factor& bracket, const Ext& ctx, size_t free
   return false;
 }
 
+// A bracket makes the product 0 throughout, and everything else is finite: 0 times it is 0.
+bool Algebra::vanishes(const Term& t, const Ext& ctx) {
+  const auto never = [&](const Factor& f) {
+    if (nodes_[f.node].kind != Kind::Bracket) return false;
+    const int64_t lo = nodes_[f.node].lo, hi = nodes_[f.node].hi;
+    bool value = true;
+    return decide(arg_at(nodes_[f.node], f, 0, ctx), lo, hi, ctx, value) && !value;
+  };
+  if (std::none_of(t.f.begin(), t.f.end(), never)) return false;
+  return std::all_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return known(Term{1, {f}}, ctx).finite; }) || !refused(Rule::L27);
+}
+
 // L-27: where a bracket of an index form makes every further summand 0, the box takes them in: a block of keys under a causal mask and
 // the whole row are one sum.
 Factor Algebra::widen(Factor red, const Ext& ctx) {
@@ -490,19 +502,7 @@ Factor Algebra::widen(Factor red, const Ext& ctx) {
       nodes_[red.node] = std::move(part);
       auto [body, ext] = open_red(red, ctx);
       nodes_[red.node] = std::move(saved);
-      bool zero = false;
-      for (const Factor& f : body.f) {
-        if (nodes_[f.node].kind != Kind::Bracket) continue;
-        const int64_t lo = nodes_[f.node].lo, hi = nodes_[f.node].hi;
-        bool value = true;
-        if (decide(arg_at(nodes_[f.node], f, 0, ext), lo, hi, ext, value) && !value) zero = true;
-      }
-      // Everything else must be finite there: 0 times it is 0.
-      if (zero) {
-        for (const Factor& f : body.f) zero &= known(Term{1, {f}}, ext).finite;
-        if (!zero) refused(Rule::L27);
-      }
-      if (!zero) continue;
+      if (!vanishes(body, ext)) continue;
       (up ? wide.box[2 * k + 1] : wide.box[2 * k]) = up ? n.bound[k] : 0;
       changed = true;
     }

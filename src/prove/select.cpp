@@ -94,9 +94,13 @@ Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx
   // A window whose complement the program writes has lost its far end (L-54).
   const bool settled = c.size() == 1 && c[0].f.size() == 1 && nodes_[c[0].f[0].node].kind == Kind::Bracket &&
                        nodes_[c[0].f[0].node].lo > kNegInf && nodes_[c[0].f[0].node].hi < kPosInf;
-  if (structure_known && !settled && c.size() <= 2) {
+  const auto chosen = [&](const Poly& window, const Poly& x, const Poly& y) {  // so by the sequential program
+    return chosen_.contains({window[0].f[0].node, infinite(x) ? 1 : infinite(y) ? 2 : 0});
+  };
+  if (structure_known && c.size() <= 2 && (!settled || !chosen(c, a, b))) {
     const Poly rest = add(constant(1), scale(c, -1), ctx);
-    if (const Poly window = as_window(rest, ctx); window.size() == 1 && !same_monomial(window[0], rest[0]))
+    if (const Poly window = as_window(rest, ctx);
+        window.size() == 1 && !same_monomial(window[0], rest[0]) && (!settled || chosen(window, b, a)))
       return select(window, b, a, ctx);
   }
   if (const Poly window = as_window(c, ctx); c.size() == 1 && !same_monomial(window[0], c[0])) return select(window, a, b, ctx);

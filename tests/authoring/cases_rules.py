@@ -953,3 +953,131 @@ variant(
     dist=lambda rank, q, k, v, doc: document_blocks(rank, q, k, v, doc, lambda d: (d, d)),
     why="The keys of the earlier block are taken to be in the documents of this one.",
 )
+
+
+# --- gradients of attention over gathered keys, under masks of documents and of a sliding window
+def attention_step(q, k, v, w, hidden):
+    """The logarithms of the classes' probabilities by what the attention gives, and the gradients of their sum's opposite."""
+    p = torch.softmax((q @ k.T).masked_fill(hidden, -math.inf), -1)
+    logits = (q + p @ v) @ w
+    out = torch.log_softmax(logits, -1)
+    g = (torch.exp(out) * w.shape[1] - 1) @ w.T
+    gp = g @ v.T
+    gs = p * (gp - (gp * p).sum(-1, keepdim=True))
+    return out, g + gs @ k, gs.T @ q, p.T @ g
+
+
+def gathered_step(ranks, q, k, v, w, hidden, reduce):
+    out, gq, gk, gv = attention_step(q, all_gather(k, ranks), all_gather(v, ranks), w, hidden)
+    return out, gq, reduce(gk), reduce(gv)
+
+
+def document_hidden(rows, first, mine, theirs):
+    i, j = torch.arange(rows) + first, torch.arange(theirs.shape[0])
+    return (j.unsqueeze(0) > i.unsqueeze(1)) | (mine.unsqueeze(1) != theirs.unsqueeze(0))
+
+
+GATHERED_STEP = {
+    "q": Tensor((6, 2), "Shard(0)@dp"),
+    "k": Tensor((6, 2), "Shard(0)@dp"),
+    "v": Tensor((6, 2), "Shard(0)@dp"),
+    "w": Tensor((2, 3)),
+}
+STEP_OUTPUTS = {f"out_{i}": {"expect": "Shard(0)@dp"} for i in range(4)}
+document_step = case(
+    "document_mask_gradients",
+    seq=lambda q, k, v, w, doc: attention_step(q, k, v, w, document_hidden(6, 0, doc, doc)),
+    dist=lambda rank, q, k, v, w, doc: gathered_step(
+        3, q, k, v, w, document_hidden(2, 2 * rank, doc, all_gather(doc, 3)), lambda g: reduce_scatter(g, 3)
+    ),
+    inputs={**GATHERED_STEP, "doc": Tensor((6,), "Shard(0)@dp", torch.int64, high=2)},
+    outputs=STEP_OUTPUTS,
+    mesh={"dp": 3},
+    verdict="PROVED",
+    why="Every position is in its own document, so no row is empty, also where the softmax stands inside of what is summed.",
+)
+variant(
+    document_step,
+    "first_documents",
+    dist=lambda rank, q, k, v, w, doc: gathered_step(
+        3,
+        q,
+        k,
+        v,
+        w,
+        document_hidden(2, 2 * rank, all_gather(doc, 3)[:2], all_gather(doc, 3)),
+        lambda g: reduce_scatter(g, 3),
+    ),
+    why="Every rank takes its rows to be in the documents of the first two.",
+)
+
+
+def window_hidden(rows, first, keys, width):
+    distance = (torch.arange(rows) + first).unsqueeze(1) - torch.arange(keys).unsqueeze(0)
+    return (distance < 0) | (distance >= width)
+
+
+window_step = case(
+    "window_mask_gradients",
+    seq=lambda q, k, v, w: attention_step(q, k, v, w, window_hidden(6, 0, 6, 3)),
+    dist=lambda rank, q, k, v, w: gathered_step(
+        3, q, k, v, w, window_hidden(2, 2 * rank, 6, 3), lambda g: reduce_scatter(g, 3)
+    ),
+    inputs=GATHERED_STEP,
+    outputs=STEP_OUTPUTS,
+    mesh={"dp": 3},
+    verdict="PROVED",
+    why="The keys of the first rank get nothing from the rows of the last, which are out of the window.",
+)
+variant(
+    window_step,
+    "one_wider",
+    dist=lambda rank, q, k, v, w: gathered_step(
+        3, q, k, v, w, window_hidden(2, 2 * rank, 6, 4), lambda g: reduce_scatter(g, 3)
+    ),
+    why="The ranks' window reaches one position further back.",
+)
+
+
+def window_ring(rank, q, k, v, w, width):
+    """Blocks of keys from the own one back, merged by their log-sum-exp; and the gradient by q with the merged one."""
+    keys, values = all_gather(k, 3).chunk(3), all_gather(v, 3).chunk(3)
+    out = lse = None
+    blocks = []
+    for source in range(rank, -1, -1):
+        distance = (torch.arange(2) + 2 * rank).unsqueeze(1) - (torch.arange(2) + 2 * source).unsqueeze(0)
+        scores = (q @ keys[source].T).masked_fill((distance < 0) | (distance >= width), -math.inf)
+        blocks.append((source, scores))
+        part = torch.logsumexp(scores, -1, keepdim=True)
+        mine = torch.exp(scores - part) @ values[source]
+        if lse is None:
+            out, lse = mine, part
+        else:
+            both = torch.logaddexp(lse, part)
+            out, lse = out * torch.exp(lse - both) + mine * torch.exp(part - both), both
+    log = torch.log_softmax((q + out) @ w, -1)
+    g = (torch.exp(log) * w.shape[1] - 1) @ w.T
+    delta = (out * g).sum(-1, keepdim=True)
+    gq = g
+    for source, scores in blocks:
+        p = torch.exp(scores - lse)
+        gq = gq + (p * (g @ values[source].T - delta)) @ keys[source]
+    return log, gq
+
+
+window_blocks = case(
+    "window_mask_in_blocks",
+    seq=lambda q, k, v, w: attention_step(q, k, v, w, window_hidden(6, 0, 6, 5))[:2],
+    dist=lambda rank, q, k, v, w: window_ring(rank, q, k, v, w, 5),
+    inputs=GATHERED_STEP,
+    outputs={f"out_{i}": {"expect": "Shard(0)@dp"} for i in range(2)},
+    mesh={"dp": 3},
+    verdict="PROVED",
+    why="A rank that holds two rows sees one end of the window only, or none, and no block of keys is out of it altogether.",
+)
+variant(
+    window_blocks,
+    "narrower",
+    dist=lambda rank, q, k, v, w: window_ring(rank, q, k, v, w, 4 + (rank == 0)),
+    why="All ranks but the first have a window that is one too narrow: the last row then finds no key in the first block.",
+)
