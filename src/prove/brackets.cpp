@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "prove/algebra.h"
+#include "prove/rows.h"
 #include "util/result.h"
 
 namespace shardproof::prove {
@@ -652,46 +653,47 @@ Poly Algebra::take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext&
   if (lo >= 0 && hi < ctx_u.back()) return reindex(data, ctx_u, e, ctx);
   // Not known to be in range: the reading keeps its own extent (it is undefined outside, also where all data are 0), and is not merged with
   // wider ones.
+  const bool may_wrap = lo < 0 && (outside == Outside::Wraps || outside == Outside::WrapsOrStops);
   Poly out;
   for (const Term& t : data.empty() ? Poly{Term{0, {}}} : data) {
     Term fixed{t.coef, {}};
-    Poly product = constant(1);
     const size_t w = ctx_u.size() + 1, u = ctx_u.size() - 1;
     std::vector<Factor> moving;
+    Term choice{1, {}};  // brackets of where it is read
     for (const Factor& f : t.f) {
       bool uses = false;
       for (size_t at = u; at < f.map.size(); at += w) uses |= f.map[at] != 0;
       if (uses) {
-        moving.push_back(f);
+        (nodes_[f.node].kind == Kind::Bracket ? choice.f : moving).push_back(f);
       } else {
-        Factor g{f.node, f.exp, {}};
-        for (size_t r = 0; r < f.map.size() / w; ++r) {
-          g.map.insert(g.map.end(), f.map.begin() + static_cast<std::ptrdiff_t>(r * w),
-                       f.map.begin() + static_cast<std::ptrdiff_t>(r * w + u));
-          g.map.push_back(f.map[r * w + w - 1]);
-        }
-        fixed.f.push_back(std::move(g));
+        fixed.f.push_back(narrowed(f, w, u));
       }
     }
-    Node n;
-    n.kind = Kind::Take;
-    const bool wraps = lo < 0 && (outside == Outside::Wraps || outside == Outside::WrapsOrStops);
-    n.name = "partial";
-    n.inner = {{ctx_u.back()}, {}};
-    n.args.push_back({Term{1, moving}});
-    n.args.push_back(e);
+    const auto reading = [&](const char* name, const std::vector<Factor>& of) {
+      Node n;
+      n.kind = Kind::Take;
+      n.name = name;
+      n.inner = {{ctx_u.back()}, {}};
+      n.args.push_back({Term{1, of}});
+      n.args.push_back(e);
+      return intern(std::move(n), ctx);
+    };
+    Factor read = reading("partial", moving);
+    Poly chosen = constant(1);
     // A negative index is a place where it wraps, and undefined elsewhere; unless the sequential program reads it without wrapping, too.
-    Node wrapping = n;
-    Factor read = intern(std::move(n), ctx);
-    if (wraps && !is_met(read, ctx)) {
-      wrapping.name = "partial wrap";
-      read = intern(std::move(wrapping), ctx);
+    if (may_wrap && !is_met(read, ctx)) {
+      if (!choice.f.empty()) refused(Rule::L79);
+      moving.insert(moving.end(), choice.f.begin(), choice.f.end());  // which place they choose by is not e then
+      choice.f.clear();
+      std::sort(moving.begin(), moving.end(), before);
+      read = reading("partial wrap", moving);
+    } else if (!choice.f.empty() && fired(Rule::L79)) {
+      chosen = reindex({choice}, ctx_u, e, ctx);
     }
     if (outside == Outside::Stops || outside == Outside::WrapsOrStops) met(read, ctx);
     // A bracket of the data hides nothing of where the index is out of range.
-    if (masked({fixed})) out = add(std::move(out), make_term(Term{0, {read}}, ctx), ctx);
-    Poly one = mul(make_term(std::move(fixed), ctx), {Term{1, {std::move(read)}}}, ctx);
-    out = add(std::move(out), one, ctx);
+    if (masked({fixed}) || !choice.f.empty()) out = add(std::move(out), make_term(Term{0, {read}}, ctx), ctx);
+    out = add(std::move(out), mul(mul(make_term(std::move(fixed), ctx), chosen, ctx), {Term{1, {std::move(read)}}}, ctx), ctx);
   }
   return out;
 }
@@ -729,13 +731,7 @@ Poly Algebra::reindex(const Poly& data, const Ext& ctx_u, const Poly& e, const E
       if (uses) {
         moving.push_back(f);
       } else {
-        Factor g{f.node, f.exp, {}};
-        for (size_t r = 0; r < f.map.size() / w; ++r) {
-          g.map.insert(g.map.end(), f.map.begin() + static_cast<std::ptrdiff_t>(r * w),
-                       f.map.begin() + static_cast<std::ptrdiff_t>(r * w + u));
-          g.map.push_back(f.map[r * w + w - 1]);
-        }
-        fixed.f.push_back(std::move(g));
+        fixed.f.push_back(narrowed(f, w, u));
       }
     }
     std::vector<Poly> factors;

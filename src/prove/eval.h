@@ -22,6 +22,18 @@ inline Row unit(size_t width, size_t at) {
   return r;
 }
 
+ir::Shape common_digits(const Value& v, size_t d);
+void split_dim(ir::Shape& shape, size_t d, const ir::Shape& digits);
+void split_numbers(ir::Node& n, size_t q, const ir::Shape& digits);
+
+struct Lent {  // a value that stands in another shape while an operator is computed
+  Value &place, kept;
+  Lent(Value& value, Value other) : place(value), kept(std::exchange(value, std::move(other))) {}
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+  ~Lent() { place = std::move(kept); }
+};
+
 class Evaluator {
  public:
   Evaluator(const link::Problem& problem, Limits limits);
@@ -51,6 +63,7 @@ class Evaluator {
   std::optional<std::pair<size_t, int64_t>> as_position(const Value& v) const;
   std::optional<size_t> permuted(const Value& v) const;
   std::optional<Value> rewritten_everywhere(const ir::Node& n, const std::vector<int64_t>& code);
+  std::pair<int64_t, int64_t> met_index(const Value& index, ir::IndexMode mode, int64_t extent);
   Value compute_scatter(const ir::Node& n);
   Value compute_scan(const ir::Node& n);
   Value compute_dynamic_slice(const ir::Node& n);
@@ -86,6 +99,12 @@ class Evaluator {
   std::map<std::pair<int, ir::NodeId>, ir::NodeId> matched_;              // (rank, sequential draw) -> the draw that took it
   std::set<ir::NodeId> drawing_;  // draws under way: one that acts on what is made with it has no counterpart
   bool draws_known_ = false;
+  struct MetIndex {
+    Poly poly;
+    Ext ext;
+    std::pair<int64_t, int64_t> ends;
+  };
+  std::vector<MetIndex> met_indices_;  // that the sequential program writes by, and stops where they are out of range
   std::vector<Meeting> meetings_;
   std::map<ir::NodeId, size_t> meeting_of_;  // of a part
   std::map<ir::NodeId, Value> met_;          // sequential values of meetings, as they were before they were named

@@ -1,6 +1,7 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Core operators -> Values, part 2: indexing, scans, operators on whole dimensions, draws.
 #include <algorithm>
+#include <deque>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -71,8 +72,6 @@ std::optional<std::pair<size_t, int64_t>> Evaluator::as_position(const Value& v)
   return std::nullopt;
 }
 
-namespace {
-
 // Into which digits all cells of v take dimension d apart, largest first; the dimension itself where they differ, or cut it.
 ir::Shape common_digits(const Value& v, size_t d) {
   std::optional<ir::Shape> common;
@@ -95,8 +94,6 @@ ir::Shape common_digits(const Value& v, size_t d) {
   }
   return common.value_or(ir::Shape{v.shape[d]});
 }
-
-}  // namespace
 
 // Rows that are repeated (each token for every expert): the index is one digit of its own position. Split into digits, it is a position.
 // The dimension of the index, and its digits, largest first.
@@ -123,8 +120,6 @@ std::optional<std::pair<size_t, ir::Shape>> Evaluator::own_digit(const Value& in
   return std::nullopt;
 }
 
-namespace {
-
 void split_dim(ir::Shape& shape, size_t d, const ir::Shape& digits) {
   shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(d));
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(d), digits.begin(), digits.end());
@@ -139,15 +134,33 @@ void split_numbers(ir::Node& n, size_t q, const ir::Shape& digits) {
   for (int64_t k = 1; k <= more; ++k) n.b.insert(n.b.begin() + static_cast<std::ptrdiff_t>(q) + k, at + k);
 }
 
-struct Lent {  // a value that stands in another shape while an operator is computed
-  Value &place, kept;
-  Lent(Value& value, Value other) : place(value), kept(std::exchange(value, std::move(other))) {}
-  Lent(const Lent&) = delete;
-  Lent& operator=(const Lent&) = delete;
-  ~Lent() { place = std::move(kept); }
-};
-
-}  // namespace
+// The places of a block, if some cell of v walks dimension d in blocks and no cell cuts one; else 0.
+static int64_t block_of(const Value& v, size_t d) {
+  std::vector<std::vector<std::pair<int64_t, int64_t>>> walks;  // of each cell: step and extent of its variables there
+  int64_t block = 0;
+  for (const Cell& c : v.cells) {
+    const size_t w = c.ext.size() + 1;
+    std::vector<std::pair<int64_t, int64_t>>& walk = walks.emplace_back();
+    for (size_t k = 0; k + 1 < w; ++k) {
+      if (c.pos[d * w + k] != 0) walk.emplace_back(c.pos[d * w + k], c.ext[k]);
+    }
+    std::sort(walk.begin(), walk.end());
+    if (block == 0 && walk.size() > 1 && walk[0].first == 1) block = walk[0].second;
+  }
+  if (block == 0) return 0;
+  if (v.shape[d] % block != 0 && refused(Rule::L77)) return 0;
+  for (size_t i = 0; i < walks.size(); ++i) {
+    int64_t within = 1;
+    for (const auto& [step, extent] : walks[i]) {
+      if (step % block == 0) continue;
+      if ((step != 1 || extent % block != 0) && refused(Rule::L77)) return 0;
+      within = extent;
+    }
+    if (within == 1 || v.cells[i].pos[(d + 1) * (v.cells[i].ext.size() + 1) - 1] % block != 0) return 0;
+  }
+  fired(Rule::L77);
+  return block;
+}
 
 Value Evaluator::compute_take(const ir::Node& n) {
   const bool fill = n.mode == ir::IndexMode::Fill;
@@ -164,9 +177,33 @@ Value Evaluator::compute_take(const ir::Node& n) {
       return views.reshape(compute_take(m), n.shape);
     }
   }
-  // Indices that are positions or constants are views.
   Value data = values_[n.in[0]];
   std::vector<int64_t> code = n.a;
+  std::vector<const Value*> indices;
+  for (size_t k = 1; k < n.in.size() - (fill ? 1 : 0); ++k) indices.push_back(&values_[n.in[k]]);
+  // Rows of blocks (an expert's places in one buffer for all experts): the number of the block and the place in it are indices of their
+  // own. The number is out of range, or wraps, where the index does; a clamped index is another place in the block, too.
+  std::deque<Value> parts;
+  std::vector<char> wraps(code.size(), n.mode == ir::IndexMode::Wrap);
+  for (size_t d = 0; d < code.size() && n.mode != ir::IndexMode::Clamp; ++d) {
+    if (code[d] >= 0) continue;
+    const Value& v = *indices[static_cast<size_t>(-code[d] - 1)];
+    wraps[d] = wraps[d] && met_index(v, n.mode, data.shape[d]).first < 0;
+    const int64_t block = as_position(v) || (v.cells.size() == 1 && algebra.as_constant(v.cells[0].poly)) ? 0 : block_of(data, d);
+    if (block == 0) continue;
+    ir::Shape apart = data.shape;
+    split_dim(apart, d, {data.shape[d] / block, block});
+    data = views.reshape(data, apart);
+    for (const Fn fn : {Fn::FloorDiv, Fn::Mod}) {
+      Value& part = parts.emplace_back(v);
+      for (Cell& c : part.cells) c.poly = algebra.apply(fn, {c.poly, Algebra::constant(Rat(block))}, DType::I64, DType::I64, c.ext);
+      indices.push_back(&part);
+    }
+    code[d] = -static_cast<int64_t>(indices.size()) + 1;
+    code.insert(code.begin() + static_cast<std::ptrdiff_t>(d) + 1, -static_cast<int64_t>(indices.size()));
+    wraps.insert(wraps.begin() + static_cast<std::ptrdiff_t>(++d), 0);
+  }
+  // Indices that are positions or constants are views.
   std::vector<char> taken(n.shape.size(), 0);
   for (int64_t a : code) {
     if (a >= 0) taken[a] = 1;
@@ -174,12 +211,12 @@ Value Evaluator::compute_take(const ir::Node& n) {
   constexpr int64_t kGone = INT64_MIN;
   for (size_t d = 0; d < code.size(); ++d) {
     if (code[d] >= 0) continue;
-    const Value& v = values_[n.in[static_cast<size_t>(-code[d])]];
+    const Value& v = *indices[static_cast<size_t>(-code[d] - 1)];
     std::vector<int64_t> start(data.shape.size(), 0), stop = data.shape, step(data.shape.size(), 1);
     if (v.cells.size() == 1) {
       if (auto c = algebra.as_constant(v.cells[0].poly); c && c->is_integer()) {
         int64_t at = c->num();
-        if (at < 0 && n.mode == ir::IndexMode::Wrap) at += data.shape[d];
+        if (at < 0 && wraps[d]) at += data.shape[d];
         if (n.mode == ir::IndexMode::Clamp) at = std::clamp<int64_t>(at, 0, data.shape[d] - 1);
         if (at >= 0 && at < data.shape[d]) {
           start[d] = at;
@@ -205,6 +242,7 @@ Value Evaluator::compute_take(const ir::Node& n) {
   ir::Shape joint = n.shape;
   std::vector<int64_t> place;
   std::vector<std::pair<size_t, size_t>> inner;  // data dim, index operand
+  std::vector<size_t> dim_of;                    // as code counts them
   ir::Shape kept;
   bool plain = true;
   for (size_t d = 0; d < code.size(); ++d) {
@@ -217,6 +255,7 @@ Value Evaluator::compute_take(const ir::Node& n) {
     place.push_back(static_cast<int64_t>(joint.size()));
     joint.push_back(data.shape[d]);
     inner.emplace_back(d, static_cast<size_t>(-code[d] - 1));
+    dim_of.push_back(d);
     // Along an indexed dimension the data must be one plain cell.
     for (const Cell& c : data.cells) {
       const size_t w = c.ext.size() + 1;
@@ -242,7 +281,7 @@ Value Evaluator::compute_take(const ir::Node& n) {
   data = views.reshape(data, kept);
   auto spread = [&](const Value& v, const std::vector<int64_t>& dims) { return views.spread(v, joint, dims); };
   std::vector<Value> spreads{spread(data, place)};
-  for (const auto& [d, k] : inner) spreads.push_back(spread(values_[n.in[1 + k]], n.b));
+  for (const auto& [d, k] : inner) spreads.push_back(spread(*indices[k], n.b));
   std::vector<const Value*> refs;
   for (const Value& v : spreads) refs.push_back(&v);
   Poly filler;
@@ -292,10 +331,12 @@ Value Evaluator::compute_take(const ir::Node& n) {
         p = algebra.where(algebra.bracket(e, 0, extent, before), algebra.take(p, upto, e, before), before);
       } else {
         const bool sequential = !algebra.structure_known;
-        const auto outside = n.mode == ir::IndexMode::Wrap ? (sequential ? Algebra::Outside::WrapsOrStops : Algebra::Outside::Wraps)
-                             : n.mode == ir::IndexMode::Strict && sequential ? Algebra::Outside::Stops
-                                                                             : Algebra::Outside::Undefined;
-        p = algebra.take(p, upto, checked_index(e, extent, n.mode, before), before, outside);
+        const bool stops = sequential && (n.mode == ir::IndexMode::Wrap || n.mode == ir::IndexMode::Strict);
+        const auto outside = wraps[dim_of[k]] ? (stops ? Algebra::Outside::WrapsOrStops : Algebra::Outside::Wraps)
+                             : stops          ? Algebra::Outside::Stops
+                                              : Algebra::Outside::Undefined;
+        const ir::IndexMode mode = n.mode == ir::IndexMode::Wrap && !wraps[dim_of[k]] ? ir::IndexMode::Strict : n.mode;
+        p = algebra.take(p, upto, checked_index(e, extent, mode, before), before, outside);
       }
     }
     if (fill) {
@@ -311,258 +352,6 @@ Value Evaluator::compute_take(const ir::Node& n) {
     }
     c.poly = std::move(p);
     out.cells.push_back(std::move(c));
-  }
-  if (out.cells.size() > 1) views.join(out);
-  return out;
-}
-
-// The dimension along which v, wherever it stands in the others, takes each of the dimension's positions once: the order in which a sort
-// puts what it sorts.
-std::optional<size_t> Evaluator::permuted(const Value& v) const {
-  if (v.cells.size() != 1) return std::nullopt;
-  const Cell& c = v.cells[0];
-  if (c.poly.size() != 1 || !c.poly[0].coef.is_one() || c.poly[0].f.size() != 1 || !c.poly[0].f[0].exp.is_one()) return std::nullopt;
-  const Factor& f = c.poly[0].f[0];
-  const Node& n = algebra.node(f.node);
-  if (n.kind != Kind::Whole || !n.name.starts_with("sort:") || n.result.size() != 1 || !algebra.known(f, c.ext).finite) return std::nullopt;
-  const size_t which = static_cast<size_t>(std::atoi(n.name.c_str() + n.name.find(':', 5) + 1));
-  if (which >= n.args.size()) return std::nullopt;
-  // What is sorted there are the positions themselves: digits of a mixed radix make up each once.
-  const size_t own = n.dims.size() - 1, inner = n.inner[which].size(), w = own + inner + 1;
-  Row form(w, 0);
-  for (const Term& t : n.args[which]) {
-    if (t.f.size() != 1 || t.f[0].node != algebra.iota() || !t.f[0].exp.is_one() || !t.coef.is_integer() || t.f[0].map.size() != w)
-      return std::nullopt;
-    for (size_t k = 0; k < w; ++k) form[k] += t.coef.num() * t.f[0].map[k];
-  }
-  if (form[w - 1] != 0 || std::any_of(form.begin(), form.begin() + static_cast<std::ptrdiff_t>(own), [](int64_t k) { return k != 0; }))
-    return std::nullopt;
-  std::vector<size_t> digits(inner);
-  std::iota(digits.begin(), digits.end(), own);
-  std::sort(digits.begin(), digits.end(), [&](size_t a, size_t b) { return form[a] < form[b]; });
-  int64_t extent = 1;
-  for (const size_t k : digits) {
-    if (form[k] != extent) return std::nullopt;
-    extent *= n.inner[which][k - own];
-  }
-  // The result's own dimension is read by one variable, which walks one dimension of v whole and moves nothing else.
-  const size_t cw = c.ext.size() + 1;
-  for (size_t d = 0; d < v.shape.size(); ++d) {
-    for (size_t var = 0; var + 1 < cw; ++var) {
-      if (c.ext[var] != extent || v.shape[d] != extent || c.pos[d * cw + var] != 1) continue;
-      bool alone = f.map[own * cw + var] == 1 && c.pos[d * cw + cw - 1] == 0 && f.map[own * cw + cw - 1] == 0;
-      for (size_t r = 0; r < own; ++r) alone &= f.map[r * cw + var] == 0;
-      for (size_t k = 0; k + 1 < cw; ++k) alone &= k == var || f.map[own * cw + k] == 0;
-      if (alone) return d;
-    }
-  }
-  return std::nullopt;
-}
-
-// L-76: writes at each position once, and everywhere the same along that dimension: what was there before is gone, and the order does not
-// matter.
-std::optional<Value> Evaluator::rewritten_everywhere(const ir::Node& n, const std::vector<int64_t>& code) {
-  const Value &data = values_[n.in[0]], &updates = values_[n.in[1]];
-  const auto scattered = std::find_if(code.begin(), code.end(), [](int64_t k) { return k < 0; });
-  if (!n.set || scattered == code.end() || std::count_if(code.begin(), code.end(), [](int64_t k) { return k < 0; }) != 1)
-    return std::nullopt;
-  const size_t d = static_cast<size_t>(scattered - code.begin());
-  const auto along = permuted(values_[n.in[1 + static_cast<size_t>(-*scattered)]]);
-  if (!along) return std::nullopt;
-  const auto u = static_cast<size_t>(n.b[*along]);
-  if (updates.shape[u] != data.shape[d] || updates.cells.size() != 1 || updates.shape.size() != data.shape.size()) {
-    refused(Rule::L76);
-    return std::nullopt;
-  }
-  std::vector<int64_t> places(updates.shape.size(), -1);
-  for (size_t k = 0; k < code.size(); ++k) {
-    if (code[k] >= 0 && updates.shape[code[k]] == data.shape[k]) places[code[k]] = static_cast<int64_t>(k);
-  }
-  places[u] = static_cast<int64_t>(d);
-  const Cell& c = updates.cells[0];
-  const size_t w = c.ext.size() + 1;
-  bool same = std::find(places.begin(), places.end(), -1) == places.end();
-  for (size_t var = 0; var + 1 < w && same; ++var) {
-    if (c.pos[u * w + var] == 0) continue;
-    for (const Term& t : c.poly) {
-      for (const Factor& f : t.f) {
-        for (size_t r = 0; r * w < f.map.size(); ++r) same &= f.map[r * w + var] == 0;
-      }
-    }
-  }
-  if (!same) {
-    refused(Rule::L76);
-    return std::nullopt;
-  }
-  fired(Rule::L76);
-  std::vector<int64_t> perm(places.size());
-  for (size_t k = 0; k < places.size(); ++k) perm[places[k]] = static_cast<int64_t>(k);
-  return views.transpose(updates, perm);
-}
-
-Value Evaluator::compute_scatter(const ir::Node& n) {
-  const Value &data = values_[n.in[0]], &updates = values_[n.in[1]];
-  const size_t count = n.in.size() - 2;
-  if (ir::num_elements(n.shape) == 0) return Value{n.shape, {}};
-  if (ir::num_elements(updates.shape) == 0) return data;
-  // An index that is the plain position along one of the update's dimensions makes that a window dimension: rows are then distinct.
-  std::vector<int64_t> code = n.a;
-  std::vector<char> placed(updates.shape.size(), 0);
-  for (int64_t a : code) {
-    if (a >= 0) placed[a] = 1;
-  }
-  for (size_t d = 0; d < code.size(); ++d) {
-    if (code[d] >= 0) continue;
-    const auto p = as_position(values_[n.in[1 + static_cast<size_t>(-code[d])]]);
-    if (!p || p->second != 0) continue;
-    const int64_t u = n.b[p->first];
-    if (placed[u] || updates.shape[u] != data.shape[d]) continue;
-    code[d] = u;
-    placed[u] = 1;
-  }
-  if (std::optional<Value> all = rewritten_everywhere(n, code)) return *std::move(all);
-  if (count == 1 && n.in[2] != n.in[0] && n.in[2] != n.in[1] && n.in[1] != n.in[0]) {
-    Value &index = values_[n.in[2]], &written = values_[n.in[1]];
-    if (const auto split = own_digit(index)) {
-      ir::Node m = n;
-      ir::Shape shape = index.shape, update_shape = written.shape;
-      split_dim(update_shape, static_cast<size_t>(n.b[split->first]), split->second);
-      split_dim(shape, split->first, split->second);
-      split_numbers(m, split->first, split->second);
-      const Lent apart(index, views.reshape(index, shape)), updates_apart(written, views.reshape(written, update_shape));
-      return compute_scatter(m);
-    }
-  }
-  const bool single = [&] {
-    int64_t c = 1;
-    for (int64_t b : n.b) c *= placed[b] ? 1 : updates.shape[b];
-    return c == 1;
-  }();
-  if (n.fn != Fn::Add && !(n.set && single)) {
-    // Several updates that overwrite: an operator of its own, parallel over the window dimensions.
-    if (n.set) assumptions.insert("scatter and index_put: of writes that collide, equal operators on equal operands let the same one win");
-    std::vector<int64_t> parallel;
-    std::vector<int> fd(data.shape.size()), fu(updates.shape.size(), 1000), result;
-    int inner = 1000;
-    for (size_t d = 0; d < data.shape.size(); ++d) {
-      if (n.a[d] >= 0) {
-        fd[d] = static_cast<int>(parallel.size());
-        fu[n.a[d]] = fd[d];
-        if (updates.shape[n.a[d]] != data.shape[d]) throw Overflow("scatter of narrow windows");
-        parallel.push_back(data.shape[d]);
-      } else {
-        fd[d] = inner++;
-      }
-      result.push_back(fd[d]);
-    }
-    for (int& f : fu) {
-      if (f == 1000) f = inner++;
-    }
-    // Into zeros, a positive factor of all updates is one of the result (L-80): means over other numbers of rows meet.
-    Rat factor(1);
-    Value rest;
-    const bool homogeneous = ir::is_float(n.dtype) && (n.set || n.fn == Fn::Max || n.fn == Fn::Min) &&
-                             std::all_of(data.cells.begin(), data.cells.end(), [](const Cell& c) { return c.poly.empty(); });
-    if (homogeneous) factor = content(updates);
-    if (homogeneous && !factor.is_one() ? fired(Rule::L80) : !refused(Rule::L80)) {
-      rest = updates;
-      for (Cell& c : rest.cells) c.poly = algebra.scale(c.poly, factor.inverse());
-    }
-    std::vector<WholeArg> args{{&data, fd}, {factor.is_one() ? &updates : &rest, fu}};
-    for (size_t k = 0; k < count; ++k) {
-      std::vector<int> fi;
-      for (const int64_t b : n.b) fi.push_back(fu[b]);  // an index and its update are read at one place
-      args.push_back({&values_[n.in[2 + k]], fi});
-    }
-    std::string name = fmt::format("scatter:{}:{}:{}:{}", n.set ? "set" : ir::name(n.fn), static_cast<int>(n.mode), fmt::join(n.a, ","),
-                                   fmt::join(n.b, ","));
-    Value out = whole(name, n.dtype, args, parallel, result, n.shape);
-    if (n.mode == ir::IndexMode::Strict || n.mode == ir::IndexMode::Wrap) {
-      // Where the sequential program writes, it hits.
-      for (const Cell& c : out.cells) {
-        for (const Term& t : c.poly) {
-          for (const Factor& f : t.f) algebra.met(f, c.ext);
-        }
-      }
-    }
-    if (!factor.is_one()) {
-      for (Cell& c : out.cells) c.poly = algebra.scale(c.poly, factor);
-    }
-    return out;
-  }
-  // Joint space: result dims, then the update dims that the index operands run over.
-  ir::Shape joint = n.shape;
-  std::vector<int64_t> extra;
-  std::vector<int64_t> place(updates.shape.size(), -1);
-  for (size_t d = 0; d < n.shape.size(); ++d) {
-    if (code[d] >= 0) place[code[d]] = static_cast<int64_t>(d);
-  }
-  std::vector<int64_t> bplace;
-  for (int64_t b : n.b) {
-    if (place[b] < 0) {
-      place[b] = static_cast<int64_t>(joint.size());
-      extra.push_back(place[b]);
-      joint.push_back(updates.shape[b]);
-    }
-    bplace.push_back(place[b]);
-  }
-  for (int64_t p : place) {
-    if (p < 0) throw Overflow("scatter with a dimension that goes nowhere");
-  }
-  // Window dims may be narrower than the data's: updates cover [0, extent) of them only.
-  for (size_t d = 0; d < n.shape.size(); ++d) {
-    if (code[d] >= 0 && updates.shape[code[d]] != n.shape[d]) throw Overflow("scatter of narrow windows");
-  }
-  auto spread = [&](const Value& v, const std::vector<int64_t>& dims) { return views.spread(v, joint, dims); };
-  std::vector<Value> spreads;
-  spreads.push_back(spread(updates, place));
-  for (size_t k = 0; k < count; ++k) spreads.push_back(spread(values_[n.in[2 + k]], bplace));
-  const Value frame = views.whole(joint, {});
-  std::vector<const Value*> refs{&frame};
-  for (const Value& v : spreads) refs.push_back(&v);
-  Value product{joint, {}}, hit{joint, {}};
-  for (Refined& r : views.refine(refs)) {
-    const size_t m = r.ext.size();
-    Poly match = Algebra::constant(1);
-    for (size_t d = 0; d < n.shape.size(); ++d) {
-      if (code[d] >= 0) continue;
-      const Poly& raw = r.poly[2 + static_cast<size_t>(-code[d] - 1)];
-      const auto [lo, hi] = algebra.range_by_cases(raw, r.ext);
-      Poly e = raw;
-      if (!(lo >= 0 && hi < n.shape[d])) {
-        if (n.mode == ir::IndexMode::Wrap && lo >= -n.shape[d] && hi < n.shape[d]) {
-          e = checked_index(raw, n.shape[d], n.mode, r.ext);
-        } else if (n.mode != ir::IndexMode::Fill) {
-          // Outside the range the result is undefined: only the same index into the same extent is the same operator.
-          throw Overflow("scatter with an index that is not known to be in range (state it as a fact)");
-        }
-      }
-      Row row(m + 1, 0);
-      for (size_t v = 0; v <= m; ++v) row[v] = r.pos[d * (m + 1) + v];
-      Poly position = algebra.index(row, r.ext);
-      match = algebra.mul(match, algebra.compare(Fn::Eq, e, position, true, r.ext), r.ext);
-    }
-    Poly p = algebra.where(match, r.poly[1], r.ext);
-    product.cells.push_back(Cell{r.ext, r.pos, std::move(p)});
-    hit.cells.push_back(Cell{std::move(r.ext), std::move(r.pos), std::move(match)});
-  }
-  Value sum = extra.empty() ? std::move(product) : compute_reduce(product, Fn::Add, extra, n.shape);
-  if (n.fn == Fn::Add && !n.set) {
-    Value out{n.shape, {}};
-    for (Refined& r : views.refine({&data, &sum})) {
-      Poly p = algebra.add(r.poly[0], r.poly[1], r.ext);
-      if (ir::is_int(n.dtype)) p = wrap(p, n.dtype, r.ext);
-      out.cells.push_back(Cell{std::move(r.ext), std::move(r.pos), std::move(p)});
-    }
-    if (out.cells.size() > 1) views.join(out);
-    return out;
-  }
-  Value hits = extra.empty() ? std::move(hit) : compute_reduce(hit, Fn::Add, extra, n.shape);
-  Value update_value = extra.empty() ? spreads[0] : compute_reduce(spreads[0], Fn::Add, extra, n.shape);
-  Value out{n.shape, {}};
-  for (Refined& r : views.refine({&hits, &update_value, &data})) {
-    Poly p = algebra.select(r.poly[0], r.poly[1], r.poly[2], r.ext);
-    out.cells.push_back(Cell{std::move(r.ext), std::move(r.pos), std::move(p)});
   }
   if (out.cells.size() > 1) views.join(out);
   return out;

@@ -680,3 +680,97 @@ variant(
     dist=lambda rank, x: torch.full_like(x, 2.0),
     why="Writing at every place does not make it the same everywhere.",
 )
+
+
+# --- buffers of experts, each with room for every token: tokens are sorted by their expert, and each rank runs some of the buffers
+def buffer_plan(expert, experts, room):
+    """The order of the tokens by their experts, and the slot of each in one buffer for all experts."""
+    ordered, order = torch.sort(expert, stable=True)
+    counts = (expert.unsqueeze(-1) == torch.arange(experts)).sum(0)
+    start = counts.cumsum(0) - counts
+    return order, ordered * room + torch.arange(expert.shape[0]) - start[ordered]
+
+
+def buffers(rank, x, expert, w, g, ranks, gather):
+    """What the experts make of their tokens, in the tokens' order, and the gradients by w and x for g."""
+    experts, room, width = w.shape[0] * ranks, x.shape[0], x.shape[1]
+    order, slot = buffer_plan(expert, experts, room)
+    filled = torch.zeros(experts * room, width).index_copy(0, slot, x[order]).view(experts, room, width)
+    mine = filled[rank * w.shape[0] : (rank + 1) * w.shape[0]]
+    before, after = rank * w.shape[0], experts - (rank + 1) * w.shape[0]
+    made = torch.nn.functional.pad(torch.tanh(mine @ w), (0, 0, 0, 0, before, after))
+    rows = gather(made.reshape(-1, width)[slot])
+    out = rows[torch.argsort(order)]
+    back = torch.zeros_like(out).index_put((torch.argsort(order),), g, accumulate=True)
+    blocks = torch.zeros(experts * room, width).index_put((slot,), back, accumulate=True).view(experts, room, width)
+    inner = blocks[before : before + w.shape[0]] * (1 - torch.tanh(mine @ w) ** 2)
+    by_slot = torch.nn.functional.pad(inner @ w.transpose(1, 2), (0, 0, 0, 0, before, after)).reshape(-1, width)
+    return (
+        out,
+        mine.transpose(1, 2) @ inner,
+        gather(torch.zeros_like(x).index_put((order,), by_slot[slot], accumulate=True)),
+    )
+
+
+expert_buffers = case(
+    "expert_buffers",
+    seq=lambda x, expert, w, g: buffers(0, x, expert, w, g, 1, lambda y: y),
+    dist=lambda rank, x, expert, w, g: buffers(rank, x, expert, w, g, 2, all_reduce),
+    inputs={
+        "x": Tensor((5, 3)),
+        "expert": Tensor((5,), dtype=torch.int64, high=4),
+        "w": Tensor((4, 3, 3), "Shard(0)@ep"),
+        "g": Tensor((5, 3)),
+    },
+    outputs={
+        "out_0": {"expect": "Replicate"},
+        "out_1": {"role": "gradient", "of": "w"},
+        "out_2": {"expect": "Replicate"},
+    },
+    mesh={"ep": 2},
+    manifest={"facts": ["expert in [0, 4)"]},
+    verdict="PROVED",
+    why="The slot's expert is its quotient by the room, and its place there the remainder: the ranks' buffers are blocks of one.",
+)
+variant(
+    expert_buffers,
+    "offset",
+    dist=lambda rank, x, expert, w, g: buffers(rank, x, (expert + rank) % 4, w, g, 2, all_reduce),
+    why="The second rank sends every token to the next expert.",
+)
+variant(
+    expert_buffers,
+    "not_gathered",
+    dist=lambda rank, x, expert, w, g: buffers(rank, x, expert, w, g, 2, lambda y: y),
+    statuses={"out_0": "REFUTED", "out_1": "PROVED", "out_2": "REFUTED"},
+    why="Each rank keeps zeros for the tokens of the other's experts.",
+)
+
+
+def table_of_products(a, b, c, i):
+    """Rows for all pairs, and two more: the whole is no number of blocks of three."""
+    return torch.cat([(a.unsqueeze(1) * b.unsqueeze(0)).reshape(-1), c])[i]
+
+
+uneven = case(
+    "blocks_and_more",
+    seq=table_of_products,
+    dist=lambda rank, a, b, c, i: table_of_products(a, b, c, i),
+    inputs={
+        "a": Tensor((2,)),
+        "b": Tensor((3,)),
+        "c": Tensor((2,)),
+        "i": Tensor((6,), "Shard(0)@dp", torch.int64, high=8),
+    },
+    outputs={"out": {"expect": "Shard(0)@dp"}},
+    mesh={"dp": 2},
+    manifest={"facts": ["i in [0, 8)"]},
+    verdict="PROVED",
+    why="Both sides read the same table; it is not read by block and place (no L-77).",
+)
+variant(
+    uneven,
+    "other_order",
+    dist=lambda rank, a, b, c, i: table_of_products(b, a, c, i),
+    why="The pairs stand in another order.",
+)
