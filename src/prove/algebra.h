@@ -115,7 +115,8 @@ class Algebra {
   std::optional<Poly> padded(const Poly& p, const Ext& ctx, size_t v, int64_t low, int64_t n);
   Poly subst(const Poly& p, const Sub& sub, const Ext& to);
   bool stays_canonical(const Poly& p, const Sub& sub, const Ext& to) const;
-  Poly simplify(const Poly& p, const Ext& ctx);             // again in a smaller context: brackets decided, pieces joined
+  Poly simplify(const Poly& p, const Ext& ctx);  // again in a smaller context: brackets decided, pieces joined
+  Poly argument(const Factor& f, size_t arg, const Ext& ctx) { return arg_at(nodes_[f.node], f, arg, ctx); }
   Poly expand_named(const Factor& factor, const Ext& ctx);  // definition of a Sum factor, in ctx
 
   // p as one term: a poly of several terms gets a name (L-3).
@@ -153,6 +154,7 @@ class Algebra {
   // The same, with nested sums opened, too (L-65): much work where the two are not equal.
   bool thorough = false;
   bool equal_flat(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined = false);
+  bool by_order = false;  // sorts are read by their order (order.cpp), and sums over what they pick are sums over the picks
   // Scalars of the sequential program: where one of them is undefined, nothing is asked of what is compared now (L-75).
   std::vector<Poly> losses;
   bool losses_used = false;
@@ -214,6 +216,7 @@ class Algebra {
   // or not.
   enum class Inner : uint8_t { Sums, Names, Flat };
   Poly reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner = Inner::Sums);
+  std::optional<Poly> reduce_picks(const Term& t, const Ext& ctx, int bound, Inner inner);
   Poly as_window(Poly half, const Ext& ctx, int64_t asked = 0);  // L-54; of this width only
   std::optional<Poly> count_below(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, int64_t n);
   Poly settle(const Term& body, const Ext& ext, int bound);
@@ -285,7 +288,11 @@ class Algebra {
   Poly make_fn(ir::Fn fn, std::vector<Poly> args, const Ext& ctx, ir::DType from, ir::DType to);
   Known compute_known(const Node& n, int depth = 0) const;
   Poly apply_again(const Node& n, const std::vector<Poly>& args, const Ext& ctx);  // a scalar function over other arguments
-  Poly taken_data(const Factor& f, const Ext& ctx);                                // of a Take with one inner variable: over ctx and that
+  std::optional<Poly> sorted_operand(const Factor& f, size_t operand, const Ext& ctx);
+  std::optional<Poly> keys_of_order(const Factor& f, const Ext& ctx);
+  std::optional<Poly> taken_by_order(const Term& data, const Poly& at, const Ext& ctx);
+  std::optional<Poly> sorted_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx);
+  Poly taken_data(const Factor& f, const Ext& ctx);  // of a Take with one inner variable: over ctx and that
   Poly take_factor(const Factor& f, const Ext& ctx_u, const Poly& e, const Ext& ctx);
   Poly reindex(const Poly& p, const Ext& from, const Poly& e, const Ext& ctx);
   bool fixed_extreme(const Node& n, int depth) const;

@@ -477,6 +477,10 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
     changed = true;
     return again;
   }
+  if (auto key = !by_order ? std::nullopt : sorted_under(f, guards, ctx)) {
+    changed = true;
+    return *std::move(key);
+  }
   if (n.kind != Kind::Take || n.inner[0].size() != 1) return same;
   bool rewritten = false;
   Poly e = under(arg_at(n, f, 1, ctx), guards, ctx, rewritten);
@@ -783,6 +787,7 @@ Poly Algebra::take_factor(const Factor& f, const Ext& ctx_u, const Poly& e, cons
     for (size_t v = 0; v < w; ++v) inner.map[at * w + v] = v == u ? 1 : 0;
     extent = n.dims[at];
   }
+  if (const auto sorted = !by_order ? std::nullopt : taken_by_order(Term{1, {inner}}, index_poly, ctx)) return pow(*sorted, f.exp, ctx);
   t.inner = {{extent}, {}};
   t.args.push_back({Term{1, {std::move(inner)}}});
   t.args.push_back(std::move(index_poly));

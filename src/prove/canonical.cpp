@@ -564,7 +564,8 @@ class Canonicalizer {
       spec_.padded = spec_.kind == Kind::Take && spec_.name == "padded";
       spec_.indexed = spec_.kind == Kind::Take && !spec_.padded;
       spec_.masked_index = spec_.indexed && spec_.name.starts_with("partial");
-      for (size_t k = 1; spec_.indexed && k < spec_.args.size(); ++k) {
+      spec_.indexed |= a_.by_order && spec_.kind == Kind::Whole && spec_.name.starts_with("sort:") && spec_.name.ends_with(":0");
+      for (size_t k = 1; spec_.indexed && spec_.kind == Kind::Take && k < spec_.args.size(); ++k) {
         for (const Term& t : spec_.args[k]) {
           for (const Factor& f : t.f) spec_.masked_index |= a_.node(f.node).kind != Kind::Base && f.node != a_.iota();
         }

@@ -47,6 +47,7 @@ class Evaluator {
   std::set<std::string> assumptions;
   // Why a node's value stayed undecided (it became an unknown of its own).
   std::map<ir::NodeId, std::pair<std::string, std::string>> undecided;  // reason, detail
+  bool has_order = false;                                               // something is sorted
   uint64_t evaluated = 0;
   double deadline = 0;  // of util::WorkClock, in seconds; 0: none
 
@@ -60,8 +61,20 @@ class Evaluator {
   std::optional<std::pair<size_t, ir::Shape>> own_digit(const Value& index) const;
   Value compute_take(const ir::Node& n);
   static Rat content(const Value& v);
+  struct Key {
+    struct Step {
+      enum What : uint8_t { Plus, Times, Apply } what;
+      Poly poly;
+      ir::Fn fn;
+    };
+    Value value;
+    std::vector<Step> steps;
+  };
+  std::optional<Key> simple_key(const Value& x, size_t dim);
+  Value put_on(Value sorted, const Key& key, ir::DType dtype);
   std::optional<std::pair<size_t, int64_t>> as_position(const Value& v) const;
-  std::optional<size_t> permuted(const Value& v) const;
+  std::optional<size_t> permuted(const Value& v, bool some = false) const;
+  bool writes_apart(const ir::Node& n, const std::vector<int64_t>& code, const std::vector<char>& placed);
   std::optional<Value> rewritten_everywhere(const ir::Node& n, const std::vector<int64_t>& code);
   std::pair<int64_t, int64_t> met_index(const Value& index, ir::IndexMode mode, int64_t extent);
   Value compute_scatter(const ir::Node& n);

@@ -16,8 +16,8 @@ using ir::Fn;
 constexpr size_t kMetIndices = 256;  // that are remembered
 
 // The dimension along which v, wherever it stands in the others, takes each of the dimension's positions once: the order in which a sort
-// puts what it sorts.
-std::optional<size_t> Evaluator::permuted(const Value& v) const {
+// puts what it sorts. Or only no position twice: some of an order.
+std::optional<size_t> Evaluator::permuted(const Value& v, bool some) const {
   if (v.cells.size() != 1) return std::nullopt;
   const Cell& c = v.cells[0];
   if (c.poly.size() != 1 || !c.poly[0].coef.is_one() || c.poly[0].f.size() != 1 || !c.poly[0].f[0].exp.is_one()) return std::nullopt;
@@ -48,8 +48,8 @@ std::optional<size_t> Evaluator::permuted(const Value& v) const {
   const size_t cw = c.ext.size() + 1;
   for (size_t d = 0; d < v.shape.size(); ++d) {
     for (size_t var = 0; var + 1 < cw; ++var) {
-      if (c.ext[var] != extent || v.shape[d] != extent || c.pos[d * cw + var] != 1) continue;
-      bool alone = f.map[own * cw + var] == 1 && c.pos[d * cw + cw - 1] == 0 && f.map[own * cw + cw - 1] == 0;
+      if (c.ext[var] != v.shape[d] || (some ? v.shape[d] > extent : v.shape[d] != extent) || c.pos[d * cw + var] != 1) continue;
+      bool alone = f.map[own * cw + var] == 1 && c.pos[d * cw + cw - 1] == 0 && (some || f.map[own * cw + cw - 1] == 0);
       for (size_t r = 0; r < own; ++r) alone &= f.map[r * cw + var] == 0;
       for (size_t k = 0; k + 1 < cw; ++k) alone &= k == var || f.map[own * cw + k] == 0;
       if (alone) return d;
@@ -97,6 +97,20 @@ std::optional<Value> Evaluator::rewritten_everywhere(const ir::Node& n, const st
   std::vector<int64_t> perm(places.size());
   for (size_t k = 0; k < places.size(); ++k) perm[places[k]] = static_cast<int64_t>(k);
   return views.transpose(updates, perm);
+}
+
+// L-93: writes into zeros of which no two meet add up to the same: the first of a sort's order, in each row by itself.
+bool Evaluator::writes_apart(const ir::Node& n, const std::vector<int64_t>& code, const std::vector<char>& placed) {
+  const Value& data = values_[n.in[0]];
+  const auto scattered = std::find_if(code.begin(), code.end(), [](int64_t k) { return k < 0; });
+  if (!n.set || !ir::is_float(n.dtype) || scattered == code.end() ||
+      std::count_if(code.begin(), code.end(), [](int64_t k) { return k < 0; }) != 1)
+    return false;
+  if (std::any_of(data.cells.begin(), data.cells.end(), [](const Cell& c) { return !c.poly.empty(); })) return false;
+  const auto along = permuted(values_[n.in[1 + static_cast<size_t>(-*scattered)]], true);
+  bool apart = along && !placed[n.b[*along]];
+  for (size_t q = 0; apart && q < n.b.size(); ++q) apart = q == *along || placed[n.b[q]] || values_[n.in[1]].shape[n.b[q]] == 1;
+  return apart ? fired(Rule::L93) : !refused(Rule::L93);
 }
 
 // Between which ends the index lies where the sequential program has not stopped: it has used it (or more of it) so, or does so here.
@@ -163,6 +177,12 @@ Value Evaluator::compute_scatter(const ir::Node& n) {
     for (int64_t b : n.b) c *= placed[b] ? 1 : updates.shape[b];
     return c == 1;
   }();
+  if (algebra.by_order && writes_apart(n, code, placed)) {
+    ir::Node sum = n;
+    sum.set = false;
+    sum.fn = Fn::Add;
+    return compute_scatter(sum);
+  }
   if (n.fn != Fn::Add && !(n.set && single)) {
     // Several updates that overwrite: an operator of its own, parallel over the window dimensions.
     if (n.set) assumptions.insert("scatter and index_put: of writes that collide, equal operators on equal operands let the same one win");

@@ -309,7 +309,12 @@ Value Evaluator::compute_result(ir::NodeId id, const ir::Node& n) {
     for (ir::NodeId in : t.in) args.push_back({&values_[in], factor});
     // The key's own result does not depend on what is carried along.
     if (n.a[0] == 0) args.resize(1);
-    return whole(fmt::format("sort:{}:{}", t.a[1], n.a[0]), n.dtype, args, parallel, factor, n.shape);
+    std::optional<Key> key;
+    has_order = true;
+    if (algebra.by_order && ir::is_float(t.tuple[0].first)) key = simple_key(x, static_cast<size_t>(t.a[0]));
+    if (key && fired(Rule::L83)) args[0].value = &key->value;
+    Value sorted = whole(fmt::format("sort:{}:{}", t.a[1], n.a[0]), n.dtype, args, parallel, factor, n.shape);
+    return key && n.a[0] == 0 ? put_on(std::move(sorted), *key, n.dtype) : sorted;
   }
   if (t.op != Op::Opaque) throw Overflow("result of an unknown tuple");
   for (size_t k = 0; k < problem_.opaque_nodes.size(); ++k) {

@@ -54,6 +54,11 @@ class Prover {
   // Before the first goal: where parts are proved to add up to a sequential value, both sides go on from names for them (L-74).
   void meet_at(std::vector<Meeting> meetings);
 
+  // Before the first goal: sorts are read by their order (L-83, L-84), and what is written by it is summed (L-93). That makes them
+  // comparable with what is neither, and long. Whether there are any is known once goals were tried.
+  void by_order();
+  bool has_order() const;
+
   // Where to look first, after equal() did not succeed: the earliest node in the cone of y that is made of terms that the sequential
   // program does not have, and from which such terms lead to y. Partial sums of its terms do not count. A hint and no proof of anything.
   std::optional<ir::NodeId> first_strange(ir::NodeId y);

@@ -61,6 +61,58 @@ std::optional<Poly> Algebra::count_below(const Poly& e, int64_t lo, int64_t hi, 
   return add(*to, scale(*from, -1), ctx);
 }
 
+// A factor that is a sum of picks of a bound variable, sum over k of [o(k) = e] g(k): both sums at once, and the picks take the variable
+// away (L-15). A name that holds such a factor is read as what it names.
+std::optional<Poly> Algebra::reduce_picks(const Term& t, const Ext& ctx, int bound, Inner inner) {
+  const size_t free = ctx.size() - static_cast<size_t>(bound), width = ctx.size() + 1;
+  const auto is_pick = [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket && nodes_[f.node].hi == nodes_[f.node].lo + 1; };
+  // f, in some product over `ext`, as a sum with picks of a variable from `free` to before `end`.
+  const auto opened = [&](const Term& product, size_t at, const Ext& ext) -> std::optional<std::pair<Term, Ext>> {
+    const Factor& f = product.f[at];
+    const Node& n = nodes_[f.node];
+    if (n.kind != Kind::Red || n.fn != ir::Fn::Add || n.args[0].size() != 1 || !f.exp.is_one() || !depends(f, width, free) ||
+        std::none_of(n.args[0][0].f.begin(), n.args[0][0].f.end(), is_pick))
+      return std::nullopt;
+    auto [both, wide] = open_in(product, at, ext);
+    for (const Factor& g : both.f) {
+      if (!is_pick(g) || !depends(g, wide.size() + 1, ext.size())) continue;
+      for (const Term& u : arg_at(nodes_[g.node], g, 0, wide)) {
+        if (u.f.size() != 1 || u.f[0].node != iota() || !u.f[0].exp.is_one() || !(u.coef * u.coef).is_one()) continue;
+        for (size_t v = free; v < ext.size(); ++v) {
+          if (u.f[0].map[v] != 1 && u.f[0].map[v] != -1) continue;
+          std::sort(both.f.begin(), both.f.end(), before);
+          return std::pair{std::move(both), std::move(wide)};
+        }
+      }
+    }
+    return std::nullopt;
+  };
+  const Ext outer(ctx.begin(), ctx.begin() + static_cast<std::ptrdiff_t>(free));
+  for (size_t i = 0; i < t.f.size(); ++i) {
+    if (!depends(t.f[i], width, free) || !t.f[i].exp.is_one()) continue;
+    const Term rest = without(t, i);
+    if (names(t.f[i])) {
+      const Poly named = expand_named(t.f[i], ctx);
+      const bool holds = std::any_of(named.begin(), named.end(), [&](const Term& u) {
+        for (size_t k = 0; k < u.f.size(); ++k) {
+          if (opened(u, k, ctx)) return true;
+        }
+        return false;
+      });
+      if (!holds || !opens(rest, t.f[i], ctx)) continue;
+      Poly out;
+      for (const Term& u : named) {
+        for (const Term& v : mul({rest}, {u}, ctx)) out = add(std::move(out), reduce_term(v, ctx, bound, inner), outer);
+      }
+      return out;
+    }
+    auto both = opened(t, i, ctx);
+    if (both && opens(rest, t.f[i], ctx))
+      return reduce_term(both->first, both->second, bound + static_cast<int>(both->second.size() - ctx.size()), inner);
+  }
+  return std::nullopt;
+}
+
 Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner) {
   if (flat_) inner = Inner::Flat;
   const size_t free = ctx.size() - bound, width = ctx.size() + 1;
@@ -126,6 +178,9 @@ Poly Algebra::reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner)
       std::sort(u.f.begin(), u.f.end(), before);
       return reduce_term(u, merged, bound - 1, inner);
     }
+  }
+  if (by_order) {
+    if (std::optional<Poly> picked = reduce_picks(t, ctx, bound, inner)) return *std::move(picked);
   }
   // Brackets of an affine form in one bound variable only cut its range (L-14).
   for (size_t i = 0; i < t.f.size(); ++i) {

@@ -155,7 +155,7 @@ class Check {
     begin();
     prove();
     falsify();
-    prove_from_meetings();
+    prove_in_other_forms();
     prove_again();
     conclude();
     return std::nullopt;
@@ -341,22 +341,26 @@ class Check {
     out_.stats.prove = before + seconds_since(start);
   }
 
-  // Gradients that are left as partial sums: both sides are written from the values where the ranks' parts add up.
-  void prove_from_meetings() {
+  // In other forms. Gradients that are left as partial sums: both sides are written from the values where the ranks' parts add up. Sorts
+  // and top-k: by their order.
+  void prove_in_other_forms() {
     const std::vector<size_t> open = still_open();
     const double rest = options_.time_limit > 0 ? left() - 0.05 * options_.time_limit : 0;
-    if (open.empty() || !options_.falsify || (options_.time_limit > 0 && rest <= 0)) return;
+    if (open.empty() || (options_.time_limit > 0 && rest <= 0)) return;
     const Clock::time_point start = Clock::now();
-    interp::Options o = interp_options();
-    if (rest > 0) o.seconds = 0.2 * rest;
     std::vector<prove::Meeting> hints;
-    for (interp::Meeting& m : interp::meetings(*problem_, open, o)) hints.push_back({m.sequential, std::move(m.parts)});
-    if (hints.empty()) return;
-    say(fmt::format("proving {} outputs from {} partial sums", open.size(), hints.size()));
+    if (options_.falsify) {
+      interp::Options o = interp_options();
+      if (rest > 0) o.seconds = 0.2 * rest;
+      for (interp::Meeting& m : interp::meetings(*problem_, open, o)) hints.push_back({m.sequential, std::move(m.parts)});
+    }
+    if (hints.empty() && !prover_->has_order()) return;
+    say(fmt::format("proving {} outputs in other forms, from {} partial sums", open.size(), hints.size()));
     prove::Limits limits;
     limits.bytes = options_.memory_limit;
     met_ = std::make_unique<prove::Prover>(*problem_, limits, prover_->linked());
     met_->meet_at(std::move(hints));
+    if (prover_->has_order()) met_->by_order();
     met_->try_hard();
     std::swap(prover_, met_);
     const double share = rest > 0 ? 0.5 * left() : 0;
@@ -693,7 +697,7 @@ class Check {
   std::vector<char> depends_;
   std::set<size_t> settled_, evaluated_;
   std::map<size_t, std::string> said_;
-  std::unique_ptr<prove::Prover> met_;  // the prover from partial sums
+  std::unique_ptr<prove::Prover> met_;  // the prover in other forms
   std::set<size_t> by_meeting_;         // outputs that it proved
   std::unique_ptr<prove::Prover> prover_;
   std::string witness_;

@@ -774,3 +774,105 @@ variant(
     dist=lambda rank, a, b, c, i: table_of_products(b, a, c, i),
     why="The pairs stand in another order.",
 )
+
+
+# --- routers: the top of a softmax is the softmax of the top (L-83), also backwards (L-84, L-93)
+def top_of_softmax(x, g):
+    """Weights of the two best, renormalised, at their places; and the gradient by x for the gradient g of the weights."""
+    p = torch.softmax(x, -1)
+    top, choice = torch.topk(p, 2)
+    total = top.sum(-1, keepdim=True)
+    weights = top / total
+    gw = g.gather(-1, choice)
+    gtop = gw / total - (gw * top).sum(-1, keepdim=True) / total**2
+    gp = torch.zeros_like(p).scatter(-1, choice, gtop)
+    return torch.zeros_like(p).scatter(-1, choice, weights), p * (gp - (p * gp).sum(-1, keepdim=True))
+
+
+def softmax_of_top(x, g):
+    top, choice = torch.topk(x, 2)
+    weights = torch.softmax(top, -1)
+    gw = g.gather(-1, choice)
+    gtop = weights * (gw - (gw * weights).sum(-1, keepdim=True))
+    return torch.zeros_like(x).scatter(-1, choice, weights), torch.zeros_like(x).scatter(-1, choice, gtop)
+
+
+router = case(
+    "softmax_of_top",
+    seq=top_of_softmax,
+    dist=lambda rank, x, g: softmax_of_top(x, g),
+    inputs={"x": Tensor((4, 5), "Shard(0)@dp"), "g": Tensor((4, 5), "Shard(0)@dp")},
+    outputs={f"out_{i}": {"expect": "Shard(0)@dp"} for i in range(2)},
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="The exponential increases, and the sum of all of them is a positive factor: the order is that of the logits.",
+)
+variant(
+    router,
+    "of_opposite",
+    dist=lambda rank, x, g: softmax_of_top(-x, g),
+    why="The least logits are taken.",
+)
+variant(
+    router,
+    "of_one_more",
+    dist=lambda rank, x, g: (softmax_of_top(x, g)[0], softmax_of_top(x, g)[1] * 2),
+    statuses={"out_0": "PROVED", "out_1": "REFUTED"},
+    why="The gradient is counted twice.",
+)
+scaled = case(
+    "sorted_up_to_a_factor",
+    seq=lambda x, s: torch.sort(x * (s * s + 1).unsqueeze(-1) + s.unsqueeze(-1))[0],
+    dist=lambda rank, x, s: (
+        torch.sort(torch.tanh(x))[1].to(x.dtype) * 0 + torch.sort(x)[0] * (s * s + 1).unsqueeze(-1) + s.unsqueeze(-1)
+    ),
+    inputs={"x": Tensor((4, 3), "Shard(0)@dp"), "s": Tensor((4,), "Shard(0)@dp")},
+    outputs={"out": {"expect": "Shard(0)@dp"}},
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="The factor of a row is positive and finite, its summand finite.",
+)
+variant(
+    scaled,
+    "of_any_sign",
+    seq=lambda x, s: torch.sort(x * s.unsqueeze(-1))[0],
+    dist=lambda rank, x, s: torch.sort(x)[0] * s.unsqueeze(-1),
+    why="Where the factor is negative, the order is the other one.",
+)
+variant(
+    scaled,
+    "may_be_undefined",
+    seq=lambda x, s: torch.sort(x, descending=True)[1].to(x.dtype) + s.unsqueeze(-1),
+    dist=lambda rank, x, s: (
+        torch.sort(x + torch.log(s).unsqueeze(-1), descending=True)[1].to(x.dtype) + s.unsqueeze(-1)
+    ),
+    verdict="UNKNOWN",
+    accept=["REFUTED"],
+    numeric=False,
+    why="The logarithm of what may be negative is undefined, and then so is the order (no L-83).",
+)
+variant(
+    scaled,
+    "other_row",
+    seq=lambda x, s: x.gather(-1, torch.sort(x)[1]),
+    dist=lambda rank, x, s: x.flip(0).gather(-1, torch.sort(x)[1]),
+    why="The order of one row, read in another.",
+)
+variant(
+    scaled,
+    "gathered",
+    seq=lambda x, s: x.gather(-1, torch.sort(x)[1]),
+    dist=lambda rank, x, s: torch.sort(x)[0],
+    verdict="PROVED",
+    why="What stands where the order says is what is sorted (L-84).",
+)
+variant(
+    scaled,
+    "written_together",
+    seq=lambda x, s: torch.zeros(3).scatter(0, torch.sort(x)[1].reshape(-1), x.reshape(-1)) + s[:3],
+    dist=lambda rank, x, s: torch.zeros(3).scatter_add(0, torch.sort(x)[1].reshape(-1), x.reshape(-1)) + s[:3],
+    inputs={"x": Tensor((4, 3)), "s": Tensor((4,))},
+    outputs={"out": {"expect": "Replicate"}},
+    accept=["UNKNOWN"],
+    why="Orders of several rows are written into one: some meet, and the last one wins (no L-93).",
+)
