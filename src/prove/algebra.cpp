@@ -280,6 +280,9 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
     fired(Rule::L66);
     return mul(make_term(std::move(t), ctx), pow(arg_at(nodes_[f.node], f, 0, ctx), f.exp, ctx), ctx);
   }
+  if (by_angle && !t.coef.is_zero()) {
+    if (std::optional<Poly> sum = sum_angles(t, ctx)) return *std::move(sum);
+  }
   for (Factor& f : t.f) {
     if (nodes_[f.node].kind == Kind::Inf) f.exp = 1;
   }

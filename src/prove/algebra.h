@@ -9,6 +9,7 @@
 // makes "the operator commutes with cutting" no lemma at all.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -154,6 +155,11 @@ class Algebra {
   // The same, with nested sums opened, too (L-65): much work where the two are not equal.
   bool thorough = false;
   bool equal_flat(const Poly& a, const Poly& b, const Ext& ctx, bool where_defined = false);
+  bool has_angle() const {
+    return std::any_of(nodes_.begin(), nodes_.end(),
+                       [](const Node& n) { return n.kind == Kind::Fn && (n.fn == ir::Fn::Sin || n.fn == ir::Fn::Cos); });
+  }
+  bool by_angle = false;  // products of sines and cosines are sums of them (L-94)
   bool by_order = false;  // sorts are read by their order (order.cpp), and sums over what they pick are sums over the picks
   // Scalars of the sequential program: where one of them is undefined, nothing is asked of what is compared now (L-75).
   std::vector<Poly> losses;
@@ -216,6 +222,7 @@ class Algebra {
   // or not.
   enum class Inner : uint8_t { Sums, Names, Flat };
   Poly reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner = Inner::Sums);
+  std::optional<Poly> sum_angles(const Term& t, const Ext& ctx);
   std::optional<Poly> reduce_picks(const Term& t, const Ext& ctx, int bound, Inner inner);
   Poly as_window(Poly half, const Ext& ctx, int64_t asked = 0);  // L-54; of this width only
   std::optional<Poly> count_below(const Poly& e, int64_t lo, int64_t hi, const Ext& ctx, int64_t n);

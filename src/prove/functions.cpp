@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "prove/algebra.h"
+#include "prove/rows.h"
 #include "util/result.h"
 
 namespace shardproof::prove {
@@ -145,6 +146,88 @@ Poly Algebra::log(const Poly& a, const Ext& ctx) {
 }
 
 // Integer quotients and remainders by a positive constant where the operand splits into a multiple and a small rest (L-25).
+// L-94: a product of two sines or cosines as a sum of ones, by the sum and the difference of their angles: rotary embeddings whose
+// positions are counted from elsewhere have the same differences.
+std::optional<Poly> Algebra::sum_angles(const Term& t, const Ext& ctx) {
+  const auto turns = [&](const Factor& f) {
+    const Node& n = nodes_[f.node];
+    return n.kind == Kind::Fn && (n.fn == Fn::Sin || n.fn == Fn::Cos) && f.exp.is_integer() && f.exp.positive();
+  };
+  const auto turned_inside = [&](const Poly& p) {
+    return std::any_of(p.begin(), p.end(), [&](const Term& u) {
+      return std::any_of(u.f.begin(), u.f.end(), [&](const Factor& f) {
+        if (turns(f)) return true;
+        if (!names(f)) return false;
+        const Poly& sum = nodes_[f.node].args[0];
+        return std::any_of(sum.begin(), sum.end(), [&](const Term& v) { return std::any_of(v.f.begin(), v.f.end(), turns); });
+      });
+    });
+  };
+  // A sum of rotated values meets what turns it back.
+  const bool outside = std::any_of(t.f.begin(), t.f.end(), turns);
+  for (size_t i = 0; outside && i < t.f.size(); ++i) {
+    const Node& n = nodes_[t.f[i].node];
+    if (n.kind != Kind::Red || n.fn != Fn::Add || n.args[0].size() != 1 || !t.f[i].exp.is_one() || !turned_inside(n.args[0])) continue;
+    if (!opens(without(t, i), t.f[i], ctx)) continue;
+    auto [both, ext] = open_in(t, i, ctx);
+    std::sort(both.f.begin(), both.f.end(), before);
+    const int bound = static_cast<int>(ext.size() - ctx.size());
+    Poly out;
+    for (const Term& u : make_term(std::move(both), ext)) out = add(std::move(out), reduce_term(u, ext, bound), ctx);
+    return out;
+  }
+  // Names of rotated values are read as what they name, where two of them meet.
+  std::vector<size_t> named, at;
+  for (size_t i = 0; i < t.f.size(); ++i) {
+    if (!names(t.f[i]) || !t.f[i].exp.is_one()) continue;
+    const Poly& sum = nodes_[t.f[i].node].args[0];
+    if (std::any_of(sum.begin(), sum.end(), [&](const Term& u) { return std::any_of(u.f.begin(), u.f.end(), turns); })) named.push_back(i);
+  }
+  const auto plain = static_cast<size_t>(std::count_if(t.f.begin(), t.f.end(), turns));
+  if (!named.empty() && named.size() + plain > 1 && opens(without(t, named[0]), t.f[named[0]], ctx)) {
+    const Term rest = without(t, named[0]);
+    Poly out;
+    for (const Term& u : expand_named(t.f[named[0]], ctx)) {
+      Term v{rest.coef * u.coef, rest.f};
+      v.f.insert(v.f.end(), u.f.begin(), u.f.end());
+      out = add(std::move(out), make_term(std::move(v), ctx), ctx);
+    }
+    return out;
+  }
+  for (size_t i = 0; i < t.f.size() && at.size() < 2; ++i) {
+    for (int64_t copy = 0; turns(t.f[i]) && copy < t.f[i].exp.num() && at.size() < 2; ++copy) at.push_back(i);
+  }
+  if (at.size() < 2) return std::nullopt;
+  const Factor f = t.f[at[0]], g = t.f[at[1]];
+  const Poly x = arg_at(nodes_[f.node], f, 0, ctx), y = arg_at(nodes_[g.node], g, 0, ctx);
+  if ((!known(x, ctx).finite || !known(y, ctx).finite) && refused(Rule::L94)) return std::nullopt;
+  fired(Rule::L94);
+  const bool sine_x = nodes_[f.node].fn == Fn::Sin, sine_y = nodes_[g.node].fn == Fn::Sin;
+  const auto turned = [&](bool sine, Poly angle) {
+    const bool negative = !angle.empty() && angle[0].coef.negative();
+    if (negative) angle = scale(std::move(angle), -1);
+    const Poly p = apply(sine ? Fn::Sin : Fn::Cos, {angle}, DType::F32, DType::F32, ctx);
+    return sine && negative ? scale(p, -1) : p;
+  };
+  const Poly minus = scale(y, -1);
+  // sin x sin y = (cos(x - y) - cos(x + y)) / 2, cos x cos y = (cos(x - y) + cos(x + y)) / 2,
+  // sin x cos y = (sin(x + y) + sin(x - y)) / 2, cos x sin y = (sin(x + y) - sin(x - y)) / 2.
+  const bool sine = sine_x != sine_y;
+  Poly sum = turned(sine, add(x, y, ctx)), difference = turned(sine, add(x, minus, ctx));
+  if (sine_x && sine_y) sum = scale(std::move(sum), -1);
+  if (!sine_x && sine_y) difference = scale(std::move(difference), -1);
+  Term rest = without(t, at[0]);
+  const auto second = std::find_if(rest.f.begin(), rest.f.end(), [&](const Factor& h) { return h.node == g.node && h.map == g.map; });
+  rest = without(std::move(rest), static_cast<size_t>(second - rest.f.begin()));
+  Poly out;
+  for (const Term& u : add(std::move(sum), difference, ctx)) {
+    Term v{rest.coef * u.coef * Rat(1, 2), rest.f};
+    v.f.insert(v.f.end(), u.f.begin(), u.f.end());
+    out = add(std::move(out), make_term(std::move(v), ctx), ctx);
+  }
+  return out;
+}
+
 Poly Algebra::int_divide(Fn fn, const Poly& a, const Poly& b, const Ext& ctx) {
   const auto c = as_constant(b);
   const auto [lo, hi] = range(a, ctx);

@@ -89,6 +89,8 @@ bool Prover::where_defined(const std::vector<ir::NodeId>& scalars) {
   return std::exchange(a.losses_used, false);
 }
 void Prover::meet_at(std::vector<Meeting> meetings) { impl_->eval.meet_at(std::move(meetings)); }
+void Prover::by_angle() { impl_->eval.algebra.by_angle = true; }
+bool Prover::has_angle() const { return impl_->eval.algebra.has_angle(); }
 void Prover::by_order() { impl_->eval.algebra.by_order = true; }
 bool Prover::has_order() const { return impl_->eval.has_order; }
 void Prover::try_hard() { impl_->eval.algebra.thorough = true; }

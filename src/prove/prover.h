@@ -58,6 +58,9 @@ class Prover {
   // comparable with what is neither, and long. Whether there are any is known once goals were tried.
   void by_order();
   bool has_order() const;
+  // Likewise: products of sines and cosines are sums of them (L-94).
+  void by_angle();
+  bool has_angle() const;
 
   // Where to look first, after equal() did not succeed: the earliest node in the cone of y that is made of terms that the sequential
   // program does not have, and from which such terms lead to y. Partial sums of its terms do not count. A hint and no proof of anything.

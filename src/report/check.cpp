@@ -342,7 +342,7 @@ class Check {
   }
 
   // In other forms. Gradients that are left as partial sums: both sides are written from the values where the ranks' parts add up. Sorts
-  // and top-k: by their order.
+  // and top-k: by their order. Products of sines and cosines: as sums.
   void prove_in_other_forms() {
     const std::vector<size_t> open = still_open();
     const double rest = options_.time_limit > 0 ? left() - 0.05 * options_.time_limit : 0;
@@ -354,13 +354,14 @@ class Check {
       if (rest > 0) o.seconds = 0.2 * rest;
       for (interp::Meeting& m : interp::meetings(*problem_, open, o)) hints.push_back({m.sequential, std::move(m.parts)});
     }
-    if (hints.empty() && !prover_->has_order()) return;
+    if (hints.empty() && !prover_->has_order() && !prover_->has_angle()) return;
     say(fmt::format("proving {} outputs in other forms, from {} partial sums", open.size(), hints.size()));
     prove::Limits limits;
     limits.bytes = options_.memory_limit;
     met_ = std::make_unique<prove::Prover>(*problem_, limits, prover_->linked());
     met_->meet_at(std::move(hints));
     if (prover_->has_order()) met_->by_order();
+    if (prover_->has_angle()) met_->by_angle();
     met_->try_hard();
     std::swap(prover_, met_);
     const double share = rest > 0 ? 0.5 * left() : 0;

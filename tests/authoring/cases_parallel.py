@@ -876,3 +876,54 @@ variant(
     accept=["UNKNOWN"],
     why="Orders of several rows are written into one: some meet, and the last one wins (no L-93).",
 )
+
+
+# --- rotary positions that are counted from elsewhere: scores depend on differences (L-94)
+def rotated(x, positions, back=False):
+    half = x.shape[-1] // 2
+    angles = positions.to(x.dtype).unsqueeze(-1) / 10000 ** (torch.arange(half) / half)
+    sine, cosine = torch.sin(angles) * (-1 if back else 1), torch.cos(angles)
+    a, b = x[..., :half], x[..., half:]
+    return torch.cat([a * cosine - b * sine, b * cosine + a * sine], -1)
+
+
+def rotary_scores(q, k, g, first, offset, key_offset):
+    """Exponentials of the scores of rows that start at `first`, and the gradient by the queries for the gradient g of the scores."""
+    mine, theirs = torch.arange(q.shape[0]) + first + offset, torch.arange(k.shape[0]) + key_offset
+    turned = rotated(k, theirs)
+    return torch.exp(rotated(q, mine) @ turned.T), rotated(g @ turned, mine, back=True)
+
+
+rotary = case(
+    "rotary_positions_shifted",
+    seq=lambda q, k, g: rotary_scores(q, k, g, 0, 0, 0),
+    dist=lambda rank, q, k, g: rotary_scores(q, all_gather(k, 2), g, 2 * rank, 7, 7),
+    inputs={"q": Tensor((4, 4), "Shard(0)@dp"), "k": Tensor((4, 4), "Shard(0)@dp"), "g": Tensor((4, 4), "Shard(0)@dp")},
+    outputs={f"out_{i}": {"expect": "Shard(0)@dp"} for i in range(2)},
+    mesh={"dp": 2},
+    verdict="PROVED",
+    why="Queries and keys are turned by seven positions more, and the gradient back by as many.",
+)
+variant(
+    rotary,
+    "keys_not",
+    dist=lambda rank, q, k, g: rotary_scores(q, all_gather(k, 2), g, 2 * rank, 7, 0),
+    why="Only the queries' positions are shifted.",
+)
+variant(
+    rotary,
+    "by_rank",
+    dist=lambda rank, q, k, g: rotary_scores(q, all_gather(k, 2), g, 0, 7, 7),
+    why="Every rank counts its rows from the first.",
+)
+variant(
+    rotary,
+    "of_what_may_be_infinite",
+    seq=lambda q, k, g: q * 0 + 1,
+    dist=lambda rank, q, k, g: torch.cos(torch.log(q * q)) ** 2 + torch.sin(torch.log(q * q)) ** 2,
+    outputs={"out": {"expect": "Shard(0)@dp"}},
+    verdict="UNKNOWN",
+    accept=["REFUTED"],
+    numeric=False,
+    why="Where q is 0 the angle is infinite, and its sine undefined.",
+)
