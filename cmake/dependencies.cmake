@@ -1,18 +1,40 @@
 # Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-# Debian packages first (tools/setup.sh installs them); other users get the same libraries by FetchContent.
+# Three ways to the same libraries. A build of the commands takes Debian's packages (tools/setup.sh installs them), or FetchContent where they are not
+# there. A wheel takes packages of PyPI, which pip installs for the build (pyproject.toml), so that a compiler is all that `pip install .` needs.
 include(FetchContent)
 set(FETCHCONTENT_TRY_FIND_PACKAGE_MODE ALWAYS)
 
+if(SKBUILD)
+  find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
+  execute_process(
+    COMMAND ${Python_EXECUTABLE} -c "
+import importlib.util, pathlib, sysconfig
+for name in ('nlohmann_json', 'cmeel'):
+    spec = importlib.util.find_spec(name)
+    folder = pathlib.Path(next(iter(spec.submodule_search_locations))) if spec else None
+    print((folder / 'include' if name == 'nlohmann_json' else folder.parent / 'cmeel.prefix').as_posix() if folder else '')
+" OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\n" ";" found "${found};")
+  list(GET found 0 json_include)
+  list(GET found 1 cmeel_prefix)
+  if(json_include)  # headers alone
+    add_library(nlohmann_json::nlohmann_json INTERFACE IMPORTED)
+    target_include_directories(nlohmann_json::nlohmann_json SYSTEM INTERFACE ${json_include})
+  endif()
+  if(cmeel_prefix)
+    list(PREPEND CMAKE_PREFIX_PATH ${cmeel_prefix})
+  endif()
+endif()
 FetchContent_Declare(fmt GIT_REPOSITORY https://github.com/fmtlib/fmt GIT_TAG 9.1.0 FIND_PACKAGE_ARGS NAMES fmt)
-FetchContent_Declare(nlohmann_json GIT_REPOSITORY https://github.com/nlohmann/json GIT_TAG v3.11.2 FIND_PACKAGE_ARGS NAMES nlohmann_json)
-FetchContent_Declare(tomlplusplus GIT_REPOSITORY https://github.com/marzer/tomlplusplus GIT_TAG v3.3.0 FIND_PACKAGE_ARGS NAMES tomlplusplus)
-FetchContent_Declare(CLI11 GIT_REPOSITORY https://github.com/CLIUtils/CLI11 GIT_TAG v2.1.2 FIND_PACKAGE_ARGS NAMES CLI11)
-FetchContent_MakeAvailable(fmt nlohmann_json tomlplusplus CLI11)
+FetchContent_MakeAvailable(fmt)
+if(NOT TARGET nlohmann_json::nlohmann_json)
+  FetchContent_Declare(nlohmann_json GIT_REPOSITORY https://github.com/nlohmann/json GIT_TAG v3.11.2 FIND_PACKAGE_ARGS NAMES nlohmann_json)
+  FetchContent_MakeAvailable(nlohmann_json)
+endif()
 # A check of a small case takes milliseconds, and loading and relocating libraries is a good part of them: what can be part of the commands
-# is. fmt's package has no static library, but its headers hold all of it; one source file compiles what is used (src/fmt.cpp). Likewise
-# toml++, which one source file uses.
+# is. fmt's packages have no static library, but its headers hold all of it; one source file compiles what is used (src/fmt.cpp).
 get_target_property(fmt_type fmt::fmt TYPE)
-if(fmt_type STREQUAL SHARED_LIBRARY AND fmt_VERSION VERSION_GREATER_EQUAL 9 AND fmt_VERSION VERSION_LESS 10)
+if(fmt_type STREQUAL SHARED_LIBRARY AND fmt_VERSION MATCHES "^(9|12)\\.")
   add_library(sp_fmt STATIC ${CMAKE_SOURCE_DIR}/src/fmt.cpp)
   target_include_directories(sp_fmt SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
   target_compile_definitions(sp_fmt PUBLIC FMT_SHARED)
@@ -20,8 +42,9 @@ else()
   add_library(sp_fmt INTERFACE)
   target_link_libraries(sp_fmt INTERFACE fmt::fmt)
 endif()
-add_library(sp_toml INTERFACE)
-target_include_directories(sp_toml SYSTEM INTERFACE $<TARGET_PROPERTY:tomlplusplus::tomlplusplus,INTERFACE_INCLUDE_DIRECTORIES>)
+if(fmt_VERSION VERSION_GREATER_EQUAL 11)  # fmt::join moved from format.h to ranges.h
+  target_compile_options(sp_fmt INTERFACE -include fmt/ranges.h)
+endif()
 # The same for the commands themselves: the C++ run-time library and zlib.
 function(shardproof_static_runtime target)
   if(CMAKE_SYSTEM_NAME STREQUAL Linux AND NOT SHARDPROOF_SANITIZE)
@@ -35,7 +58,7 @@ endif()
 find_package(ZLIB REQUIRED)
 find_library(ZLIB_ARCHIVE NAMES libz.a)
 set(SHARDPROOF_ZLIB ZLIB::ZLIB)
-if(ZLIB_ARCHIVE AND NOT SHARDPROOF_PYTHON)
+if(ZLIB_ARCHIVE AND (cmeel_prefix OR NOT SHARDPROOF_PYTHON))
   set(SHARDPROOF_ZLIB ${ZLIB_ARCHIVE})
 endif()
 # A proof makes and throws away millions of small vectors; with mimalloc a large check takes a third less time than with glibc's malloc. The
@@ -45,16 +68,29 @@ if(NOT SHARDPROOF_SANITIZE)
 endif()
 # Nothing names it, so that a linker that drops what is not needed (Ubuntu's default) must be told.
 function(shardproof_allocator target)
-  if(TARGET mimalloc)
+  if(cmeel_prefix AND TARGET mimalloc-static)  # a wheel brings no libraries of its own
+    target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src/new.cpp)
+    target_link_libraries(${target} PRIVATE mimalloc-static)
+  elseif(TARGET mimalloc)
     target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src/new.cpp)
     target_link_libraries(${target} PRIVATE -Wl,--push-state,--no-as-needed mimalloc -Wl,--pop-state)
   endif()
 endfunction()
-# Arb became part of FLINT 3; on FLINT 2 (Debian 12) it is a library of its own.
-find_library(FLINT_LIBRARY flint REQUIRED)
-find_library(ARB_LIBRARY NAMES flint-arb arb)
-find_library(GMP_LIBRARY gmp REQUIRED)  # its headers' inline functions call it
-set(FLINT_LIBRARIES ${FLINT_LIBRARY} ${GMP_LIBRARY})
-if(ARB_LIBRARY)
-  list(PREPEND FLINT_LIBRARIES ${ARB_LIBRARY})
+# FLINT is called by src/interp. Without its headers (a wheel) the declarations of src/interp/arb_abi.h are used, and the library is that of the Python
+# package python-flint, loaded when it is first called. Arb became part of FLINT 3; on FLINT 2 (Debian 12) it is a library of its own.
+set(flint_at_run_time OFF)
+if(SKBUILD)
+  set(flint_at_run_time ON)
+endif()
+option(SHARDPROOF_FLINT_AT_RUN_TIME "Build without FLINT, and find it when it is first called" ${flint_at_run_time})
+if(SHARDPROOF_FLINT_AT_RUN_TIME)
+  set(FLINT_LIBRARIES "")
+else()
+  find_library(FLINT_LIBRARY flint REQUIRED)
+  find_library(ARB_LIBRARY NAMES flint-arb arb)
+  find_library(GMP_LIBRARY gmp REQUIRED)  # its headers' inline functions call it
+  set(FLINT_LIBRARIES ${FLINT_LIBRARY} ${GMP_LIBRARY})
+  if(ARB_LIBRARY)
+    list(PREPEND FLINT_LIBRARIES ${ARB_LIBRARY})
+  endif()
 endif()

@@ -5,7 +5,10 @@
 # (cmake/lazy_flint.cmake writes the source, from the symbols that sp_interp leaves open). Elsewhere they are linked as usual.
 option(SHARDPROOF_LAZY_FLINT "Load FLINT when it is first needed (x86-64 Linux)" ON)
 set(lazy_flint OFF)
-if(SHARDPROOF_LAZY_FLINT AND CMAKE_SYSTEM_NAME STREQUAL Linux AND CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64 AND CMAKE_SIZEOF_VOID_P EQUAL 8
+if(SHARDPROOF_FLINT_AT_RUN_TIME)
+  target_compile_definitions(sp_interp PUBLIC SHARDPROOF_NO_FLINT_HEADERS)
+endif()
+if(NOT SHARDPROOF_FLINT_AT_RUN_TIME AND SHARDPROOF_LAZY_FLINT AND CMAKE_SYSTEM_NAME STREQUAL Linux AND CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64 AND CMAKE_SIZEOF_VOID_P EQUAL 8
    AND NOT SHARDPROOF_SANITIZE AND CMAKE_NM AND CMAKE_READELF)
   list(GET FLINT_LIBRARIES 0 flint_path)
   get_filename_component(flint_real ${flint_path} REALPATH)
@@ -25,5 +28,5 @@ if(lazy_flint)
   target_link_libraries(sp_flint PRIVATE ${CMAKE_DL_LIBS})
 else()
   add_library(sp_flint INTERFACE)
-  target_link_libraries(sp_flint INTERFACE ${FLINT_LIBRARIES})
+  target_link_libraries(sp_flint INTERFACE ${FLINT_LIBRARIES} ${CMAKE_DL_LIBS})
 endif()

@@ -3,6 +3,7 @@
 #include "interp/compare.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <limits>
 

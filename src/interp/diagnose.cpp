@@ -6,6 +6,7 @@
 // belong, SP106 ranks disagree, SP107 something counted several times, SP108 microbatches that are not added up
 // (blame_route.cpp), SP109 another difference.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

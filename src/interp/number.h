@@ -22,7 +22,9 @@
 
 #include "ir/graph.h"
 
-#if __has_include(<flint/arb.h>)
+#ifdef SHARDPROOF_NO_FLINT_HEADERS  // cmake/dependencies.cmake
+#include "interp/arb_abi.h"
+#elif __has_include(<flint/arb.h>)
 #include <flint/arb.h>
 #include <flint/arb_hypgeom.h>
 #else

@@ -6,6 +6,7 @@
 //  "output": "div_2", "seed": 1, "candidates": ["Replicate"], "arithmetic": "..", "difference": {index, sequential, distributed},
 //  "inputs": [{"name", "dtype", "shape", "ends": [null | [..]], "values": ["0x1.8p+0", ..] or [3, ..], "imag": [..]}], "blame": {..}}
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -2,6 +2,7 @@
 // verify(): one function per family of operators, each check with the words of the operator's definition in graph.h. Written apart from the
 // builder's shape computation, so that a mistake in one is seen by the other.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

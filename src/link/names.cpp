@@ -60,7 +60,7 @@ std::string Names::nearest(std::string_view name) const {
   std::vector<std::string> known;
   for (const auto& list : names_)
     if (!list.empty()) known.push_back(list[0]);
-  std::string best = manifest::nearest(manifest::strip_percent(name), known);
+  std::string best = shardproof::nearest(manifest::strip_percent(name), known);
   return best.empty() ? "" : fmt::format("; did you mean \"{}\"?", best);
 }
 

@@ -1,6 +1,7 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Driver of the lowering of XLA programs: inputs, outputs, and the walk over a computation.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>

@@ -3,6 +3,7 @@
 // calls, so that only equal instructions are equal. One that may depend on more than its operands gets an unspecified operand and equals
 // nothing.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>

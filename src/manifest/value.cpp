@@ -1,5 +1,5 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// The JSON reader, the canonical writer and the search for the nearest known word. The reader is our own because a library's
+// The JSON reader and the canonical writer. The reader is our own because a library's
 // tree neither says where a value stands nor refuses duplicate keys.
 #include "manifest/value.h"
 
@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
-#include <numeric>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -31,6 +30,24 @@ std::string kind_name(Value::Kind kind) {
     case Value::Kind::Object: return "an object";
   }
   return "?";
+}
+
+void append_utf8(std::string& s, uint32_t c) {
+  if (c < 0x80) {
+    s += static_cast<char>(c);
+  } else if (c < 0x800) {
+    s += static_cast<char>(0xC0 | (c >> 6));
+    s += static_cast<char>(0x80 | (c & 0x3F));
+  } else if (c < 0x10000) {
+    s += static_cast<char>(0xE0 | (c >> 12));
+    s += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
+    s += static_cast<char>(0x80 | (c & 0x3F));
+  } else {
+    s += static_cast<char>(0xF0 | (c >> 18));
+    s += static_cast<char>(0x80 | ((c >> 12) & 0x3F));
+    s += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
+    s += static_cast<char>(0x80 | (c & 0x3F));
+  }
 }
 
 namespace {
@@ -212,24 +229,6 @@ class JsonReader {
     return true;
   }
 
-  static void append_utf8(std::string& s, uint32_t c) {
-    if (c < 0x80) {
-      s += static_cast<char>(c);
-    } else if (c < 0x800) {
-      s += static_cast<char>(0xC0 | (c >> 6));
-      s += static_cast<char>(0x80 | (c & 0x3F));
-    } else if (c < 0x10000) {
-      s += static_cast<char>(0xE0 | (c >> 12));
-      s += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
-      s += static_cast<char>(0x80 | (c & 0x3F));
-    } else {
-      s += static_cast<char>(0xF0 | (c >> 18));
-      s += static_cast<char>(0x80 | ((c >> 12) & 0x3F));
-      s += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
-      s += static_cast<char>(0x80 | (c & 0x3F));
-    }
-  }
-
   bool read_hex(uint32_t& out) {
     out = 0;
     for (int k = 0; k < 4; ++k, ++pos_) {
@@ -365,31 +364,6 @@ std::string to_json(const Value& value) {
   std::string out;
   write(out, value);
   return out;
-}
-
-std::string nearest(std::string_view word, const std::vector<std::string>& known) {
-  std::string best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
-  if (word.size() > 200) return best;
-  for (const std::string& candidate : known) {
-    if (candidate.size() > 200) continue;
-    std::vector<size_t> row(candidate.size() + 1);
-    std::iota(row.begin(), row.end(), 0);
-    for (size_t i = 1; i <= word.size(); ++i) {
-      size_t diagonal = row[0];
-      row[0] = i;
-      for (size_t j = 1; j <= candidate.size(); ++j) {
-        size_t next = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (word[i - 1] == candidate[j - 1] ? 0 : 1)});
-        diagonal = row[j];
-        row[j] = next;
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 }  // namespace shardproof::manifest

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "util/result.h"
+#include "util/words.h"
 
 namespace shardproof::manifest {
 
@@ -40,9 +41,7 @@ Result<Value> read_json(std::string_view text, const std::string& path);
 Result<Value> read_toml(std::string_view text, const std::string& path);
 
 std::string to_json(const Value& value);  // compact, in order: the canonical text
+void append_utf8(std::string& s, uint32_t c);
 std::string kind_name(Value::Kind kind);  // "a string", "a list", ...
-
-// The known word nearest to `word` by edit distance, or "" if none is near.
-std::string nearest(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace shardproof::manifest
