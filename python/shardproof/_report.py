@@ -289,10 +289,10 @@ class Report:
         )
         parts = [f"<div><p {colour(self.verdict)}>{esc(self._headline())}</p>"]
         parts.append(
-            f"<table><thead><tr><th>output</th><th>status</th><th>relation</th><th>expected</th></tr></thead><tbody>{rows}</tbody></table>"
+            f'<table style="text-align:left"><thead><tr><th>output</th><th>status</th><th>relation</th><th>expected</th></tr></thead><tbody>{rows}</tbody></table>'
         )
         if self.blame:
-            parts.append(f"<pre>{esc(str(self.blame))}</pre>")
+            parts.append(f'<pre style="white-space:pre-wrap">{esc(str(self.blame))}</pre>')
         for title, entries in (("warnings", self.warnings), ("assumptions", self.assumptions)):
             if entries:
                 items = "".join(f"<li>{esc(e)}</li>" for e in entries)

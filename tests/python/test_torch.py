@@ -394,8 +394,9 @@ def test_ranks_that_are_not_alike() -> None:
     with pytest.raises(sp.CaptureError, match="ranks 0 and 2 are not alike"):
         sp.capture_pair(LastRankDiffers, None, {"dp": 3}, (BATCH[0][:3], BATCH[1][:3]), alike=["dp"])
     uneven = (torch.zeros(5, 5, dtype=torch.int64), torch.zeros(5, 5, 6))
+    rows = {"tokens": "Shard(0)@dp", "target": "Shard(0)@dp"}
     with pytest.raises(sp.CaptureError, match=r"tokens has shape \[2, 5\] on one and \[1, 5\]"):
-        sp.capture_pair(Net, None, {"dp": 3}, uneven, alike=["dp"])
+        sp.capture_pair(Net, None, {"dp": 3}, uneven, alike=["dp"], input_placements=rows)
 
 
 def clip(model: nn.Module) -> None:
@@ -422,6 +423,11 @@ def test_clipping_in_both_programs() -> None:
         ),
         ("Torch not compiled with CUDA enabled", "plain PyTorch implementation"),
         ("a and b must have same reduction dim, but got [6, 12] X [10, 8]", "divisible by the mesh axis"),
+        ("DataDependentOutputException: aten._local_scalar_dense.default", "torch.where"),
+        ("DynamicOutputShapeException: aten.nonzero.default", "multiply by the mask"),
+        (".numpy() is not supported for tensor subclasses.", "compute it with torch"),
+        ("trying to initialize the default process group twice!", "dist.is_initialized()"),
+        ("Invalid mesh_dim_names ('model',) specified.", "names of its axes in both"),
     ],
 )
 def test_what_cannot_be_captured_has_a_way_around(message: str, advice: str) -> None:
@@ -500,3 +506,41 @@ def test_a_mesh_made_inside_the_step() -> None:
 
     with pytest.raises(sp.CaptureError, match="A device mesh is made inside the traced step"):
         sp.capture_ranks(Net, None, {"dp": 2}, BATCH, step=step, ranks=[0])
+
+
+def no_step(module: nn.Module, *batch: torch.Tensor) -> None:
+    module(*batch)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"placements": {"up.wieght": "Shard(0)@dp"}}, "did you mean 'up.weight'"),
+        ({"expect": {"los": "Replicate"}}, "did you mean 'loss'"),
+        ({"placements": {"up.weight": "Shard(0)@tp"}}, "names axis 'tp'"),
+        ({"step": no_step}, "the step returns no tensor but None"),
+    ],
+)
+def test_slips_are_said(options: dict[str, object], said: str) -> None:
+    """Of all of these the one-device program alone could be captured and proved against itself."""
+    with pytest.raises(sp.CaptureError, match=said):
+        sp.capture_pair(Net, None, {"dp": 2}, BATCH, **options)  # type: ignore[arg-type]
+
+
+def test_slips_that_need_no_capture() -> None:
+    with pytest.raises(TypeError, match="did you mean 'optimizer'"):
+        sp.verify(Net, None, {"dp": 2}, BATCH, optimiser=None)
+    with pytest.raises(sp.CaptureError, match="axis -> size"):
+        sp.verify(Net, None, 2, BATCH)  # type: ignore[arg-type]
+    with pytest.raises(sp.CaptureError, match="rows, which dp = 7 ranks cannot share evenly"):
+        sp.capture_pair(Net, None, {"dp": 7}, BATCH)
+
+
+def hidden_size(module: nn.Module, tokens: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    return module(tokens, target)[None]  # no scalar
+
+
+def test_without_a_scalar_no_gradient_is_checked_and_that_is_said() -> None:
+    made = sp.capture_pair(Net, None, {"dp": 1}, BATCH, step=hidden_size)
+    assert any("no gradient is" in n for n in made.notes)
+    assert [v.kind for v in made.sequential.outputs] == ["value"]

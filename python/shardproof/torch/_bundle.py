@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import fnmatch
 import json
 import os
@@ -125,6 +126,7 @@ class Composer:
         self._inputs()
         self._outputs()
         self._constants()
+        self._all_used()
         given = {re.split(r"\W", f.strip())[0] for f in self.facts}
         for name, fact in self.sequential.facts.items():
             if name not in given:
@@ -139,6 +141,23 @@ class Composer:
         for program in (self.sequential, *self.ranks):
             self.notes += [n for n in program.notes if n not in self.notes]
         return Capture(self.sequential, self.ranks, self.mesh, self.manifest, self.notes)
+
+    def _all_used(self) -> None:
+        """A pattern that fits nothing is a slip of the pen, and the proof would be about something else."""
+        inputs = [n for v in self.sequential.inputs for n in (v.fqn, v.name)]
+        outputs = [n for v in self.sequential.outputs for n in (v.label, v.fqn, v.name)]
+        for argument, patterns, names in (("placements", self.overrides, inputs), ("expect", self.expect, outputs)):
+            for pattern in patterns:
+                if not any(fnmatch.fnmatchcase(n, pattern) for n in names if n):
+                    near = difflib.get_close_matches(pattern, [n for n in names if n], 1)
+                    known = (
+                        f"did you mean {near[0]!r}?"
+                        if near
+                        else f"there are {', '.join(list(dict.fromkeys(filter(None, names)))[:8])} ..."
+                    )
+                    raise CaptureError(
+                        f"{argument}: {pattern!r} fits no {'input' if argument == 'placements' else 'output'}: {known}"
+                    )
 
     def _groups(self) -> dict[str, Any]:
         groups: dict[str, Any] = {}

@@ -13,12 +13,31 @@ class CaptureError(ShardproofError):
     """A program that could not be captured; the message says where and what to do."""
 
 
+_CAPACITY = "For dropless experts: a capacity with padding (moe_expert_capacity_factor with moe_pad_expert_input_to_capacity, or ep_implementation='all_reduce')."
+
 # What the exception's text contains, and the advice. The first that matches is taken.
 _ADVICE: tuple[tuple[str, str], ...] = (
     (
-        r"DataDependentOutput|_local_scalar_dense|aten\.(item|nonzero|unique)|Could not guard on data-dependent|DynamicOutputShape",
-        "A tensor's value decides the shape of the program here (.item(), .tolist(), nonzero, a mask as index). Dropless expert dispatch does that: use a capacity with "
-        "padding (moe_expert_capacity_factor with pad_expert_input_to_capacity, or ep_implementation='all_reduce'), or pass the number as a constant.",
+        r"aten\.(nonzero|unique|masked_select)|DynamicOutputShape",
+        "How many elements there are depends on a tensor's values here (a mask as index, nonzero, unique), and a captured program has fixed shapes: multiply by the mask, or "
+        "choose with torch.where, and divide by the mask's sum where a mean is meant. " + _CAPACITY,
+    ),
+    (
+        r"DataDependentOutput|_local_scalar_dense|aten\.item|Could not guard on data-dependent",
+        "A tensor's value is read by Python here (.item(), .tolist(), float(), `if tensor:`), and a captured program has no values. For a log or an assertion: take it out of the step. "
+        "To choose between two results: torch.where. " + _CAPACITY,
+    ),
+    (
+        r"\.numpy\(\) is not supported|can't convert .*numpy|Can't call numpy",
+        "A tensor is handed to NumPy here, and a captured program has no values: compute it with torch, or outside of the step.",
+    ),
+    (
+        r"Invalid mesh_dim_names|mesh_dim_name",
+        "The function that distributes the model is given the mesh that verify was: use the names of its axes in both.",
+    ),
+    (
+        r"initialize the default process group twice",
+        "The process group is there already, a fake one: leave init_process_group out of what shardproof calls (`if not dist.is_initialized():`).",
     ),
     (
         r"'NoneType' object has no attribute '(synchronize|wait|record)",
@@ -75,7 +94,7 @@ _ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (
         r"same reduction dim|size mismatch, got input",
-        "If a layer is cut unevenly: DTensor takes the local parts of a plain tensor for equal ones, so the size must be divisible by the mesh axis "
+        "If the plan names a module that the model does not have, PyTorch leaves it whole with a warning (above): mend the name. If a layer is cut unevenly: DTensor takes the local parts of a plain tensor for equal ones, so the size must be divisible by the mesh axis "
         "(or keep DTensors between the layers with use_local_output=False).",
     ),
     (
@@ -102,7 +121,12 @@ def explain(error: BaseException, what: str) -> CaptureError:
         return error
     text = f"{type(error).__name__}: {error}"
     advice = next((a for pattern, a in _ADVICE if re.search(pattern, text, re.IGNORECASE)), "")
-    if any(f.filename.endswith("device_mesh.py") for f in traceback.extract_tb(error.__traceback__)):
+    frames = traceback.extract_tb(error.__traceback__)
+    if any(f.name.endswith(("_object", "_object_list")) and f.filename.endswith("distributed_c10d.py") for f in frames):
+        advice = (
+            "Python objects are exchanged between ranks here, which no captured program does: take it out of the step."
+        )
+    elif not advice and any(f.filename.endswith("device_mesh.py") for f in frames):
         advice = "A device mesh is made inside the traced step: make it before, for instance in the parallelize function, which is given one."
     first = next((line for line in text.splitlines() if line.strip() and not re.fullmatch(r"\w+:\s*", line)), text)
     lines = [f"{what} could not be captured: {first.strip()[:500]}"]

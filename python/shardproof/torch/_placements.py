@@ -23,8 +23,14 @@ class Mesh:
 
     @classmethod
     def of(cls, mesh: Mapping[str, int] | Sequence[tuple[str, int]]) -> Mesh:
-        pairs = tuple(mesh.items()) if isinstance(mesh, Mapping) else tuple((a, n) for a, n in mesh)
-        return cls(tuple((str(a), int(n)) for a, n in pairs))
+        try:
+            pairs = tuple(mesh.items()) if isinstance(mesh, Mapping) else tuple((a, n) for a, n in mesh)
+            axes = tuple((str(a), int(n)) for a, n in pairs)
+        except (TypeError, ValueError):
+            raise CaptureError(f"mesh={mesh!r}: write axis -> size, e.g. {{'dp': 2, 'tp': 4}}") from None
+        if bad := [a for a, n in axes if n < 1]:
+            raise CaptureError(f"mesh={mesh!r}: axis {bad[0]!r} needs a size of 1 or more")
+        return cls(axes)
 
     @property
     def size(self) -> int:

@@ -14,6 +14,7 @@ import contextlib
 import dataclasses
 import inspect
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -279,6 +280,10 @@ class Tracer:
             if trained and self.before_step is not None:
                 self.before_step(self.module)
             self._results(result, loss, results)
+            if not trained and self.backward is None and any(p.requires_grad for _, p in self._parameters):
+                self.notes.append(
+                    "the step returns no scalar that depends on a parameter, so what it returns is checked and no gradient is"
+                )
             gradients = [(n, values[n]) for n, p in self._parameters if p.requires_grad] if trained else []
             if self.optimizer is not None and trained:
                 self._update(values, states)
@@ -298,6 +303,10 @@ class Tracer:
             for fqn, _ in self._buffers:
                 if local(values[fqn])._version != versions[fqn] or id(local(values[fqn])) in self._written:
                     self._emit(results, values[fqn], Output("", "updated", names[fqn], fqn, fqn))
+        if not results:
+            raise CaptureError(
+                f"the step returns no tensor but {'None' if result is None else 'a ' + type(result).__name__}: it must return the loss (first, if it returns several values)"
+            )
         return results
 
     def _loss(self, result: Any) -> torch.Tensor | None:
@@ -388,6 +397,9 @@ def _tracing(fake: FakeTensorMode, module: torch.nn.Module) -> Iterator[None]:
     import torch._dynamo.config as dynamo_config
 
     with contextlib.ExitStack() as stack:
+        # Anomaly mode is on for the lines of the forward pass; what it warns of is raised, too.
+        stack.enter_context(warnings.catch_warnings())
+        warnings.filterwarnings("ignore", message="Error detected in")
         stack.enter_context(dynamo_config.patch(error_on_nested_fx_trace=False))
         stack.enter_context(fake)
         stack.enter_context(torch.autograd.set_multithreading_enabled(False))

@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import inspect
+import math
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -116,6 +120,9 @@ def capture_pair(
         optimizer=distributed_optimizer or optimizer,
         after_backward=after_backward,
     )
+    for given in (placements, expect, input_placements):
+        for words in (given or {}).values():
+            _axes_exist(words, layout)
     cut = _input_placements(model, args, options, layout, input_placements)
     dist_options.input_names = options.input_names
     jobs = [("the one-device program", lambda: _one(model, None, args, options, None, Mesh(()), {}))]
@@ -179,6 +186,14 @@ def verify(
     save              a folder to write the bundle to
     check             options of shardproof.check: time_limit, certificate, witness
     """
+    known = list(inspect.signature(capture_pair).parameters)[4:]
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise TypeError(
+                f"verify() has no option {name!r}"
+                + (f": did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}")
+            )
     made = capture_pair(model, parallelize, mesh, example_inputs, **options)
     if save is not None:
         made.save(save)
@@ -278,7 +293,23 @@ def _input_placements(
     axes = [a for a, size in mesh.axes if a in BATCH_AXES and size > 1]
     tensors = [x for x in pytree.tree_leaves(list(args)) if isinstance(x, torch.Tensor)]
     words = ", ".join(f"Shard(0)@{a}" for a in axes) or "Replicate"
+    parts = math.prod(mesh.length(a) for a in axes)
+    for name, x in zip(names, tensors, strict=False):
+        if x.dim() and x.shape[0] % parts:
+            raise CaptureError(
+                f"{name} has {x.shape[0]} rows, which {' x '.join(axes)} = {parts} ranks cannot share evenly: give a batch that they can, or say how it is cut: "
+                f"input_placements={{{name!r}: 'Shard(0)@{axes[0]}'}}"
+            )
     return {n: words if x.dim() else "Replicate" for n, x in zip(names, tensors, strict=True)}
+
+
+def _axes_exist(words: Any, mesh: Mesh) -> None:
+    """Before minutes of capture: what the checker would say afterwards."""
+    for axis in re.findall(r"@\s*(\w+)", words) if isinstance(words, str) else ():
+        if axis not in mesh.names:
+            raise CaptureError(
+                f"placement {words!r} names axis {axis!r}, which the mesh {dict(mesh.axes)} does not have"
+            )
 
 
 def _names_by_building(model: Any, args: Sequence[Any], options: Options) -> list[str]:
