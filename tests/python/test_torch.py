@@ -278,6 +278,33 @@ class Staged(nn.Module):
         return x
 
 
+def every_other_layer(module: nn.Module) -> None:
+    for index in range(4):
+        if index % 2 != dist.get_rank():
+            del module.layers[str(index)]
+
+
+def test_interleaved_schedule(binary: pathlib.Path) -> None:
+    """Two stages a rank, which are not neighbours."""
+    from torch.distributed.pipelining import PipelineStage, ScheduleInterleaved1F1B
+
+    import shardproof.torch.pipelining as pp
+
+    def schedule(module: Any) -> Any:
+        example = torch.empty(2, 6, requires_grad=True)
+        shapes = {"input_args": (example,), "output_args": (example,)}
+        parts = [
+            PipelineStage(nn.Sequential(module.layers[str(i)], nn.Tanh()), i, 4, torch.device("cpu"), **shapes)
+            for i in (dist.get_rank(), dist.get_rank() + 2)
+        ]
+        return ScheduleInterleaved1F1B(parts, n_microbatches=4, loss_fn=F.mse_loss)
+
+    x = torch.zeros(8, 6)
+    report = pp.verify(Staged, every_other_layer, schedule, stages=2, inputs=(x, x), loss_fn=F.mse_loss)
+    assert report.proved, str(report)
+    assert report.output("gradient of layers.2.weight").relation == "On(0)@pp"
+
+
 def own_stage(module: nn.Module) -> None:
     for index in range(4):
         if index // 2 != dist.get_rank():
@@ -416,7 +443,10 @@ def test_clipping_in_both_programs() -> None:
         ("'NoneType' object has no attribute 'synchronize'", "moe_pad_expert_input_to_capacity"),
         ("tp_size=2 was requested, but GPT2LMHeadModel has no tp_plan", "shardproof.torch.verify with a parallelize"),
         ("shape '[2, 8, -1, 8]' is invalid for input of size 64", "key/value heads by tp"),
-        ("Operator x does not have a sharding strategy registered", "ring attention on plain operators"),
+        (
+            "NotImplementedError: Operator x does not have a sharding strategy registered",
+            "ring attention on plain operators",
+        ),
         (
             "aten.nll_loss_backward.default got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor",
             "distributed_backward='in_step'",
@@ -544,3 +574,24 @@ def test_without_a_scalar_no_gradient_is_checked_and_that_is_said() -> None:
     made = sp.capture_pair(Net, None, {"dp": 1}, BATCH, step=hidden_size)
     assert any("no gradient is" in n for n in made.notes)
     assert [v.kind for v in made.sequential.outputs] == ["value"]
+
+
+def own_hook(state: object, bucket: Any) -> Any:
+    raise AssertionError("never called")
+
+
+def test_communication_hooks() -> None:
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+    def wrapped(hook: Any) -> Any:
+        def parallelize(model: nn.Module, mesh: Any) -> nn.Module:
+            made = nn.parallel.DistributedDataParallel(model)
+            made.register_comm_hook(None, hook)
+            return made
+
+        return parallelize
+
+    made = sp.capture_pair(Net, wrapped(default_hooks.bf16_compress_hook), {"dp": 2}, BATCH)
+    assert any("compression hooks" in n for n in made.notes)
+    with pytest.raises(sp.CaptureError, match="own_hook of DistributedDataParallel"):
+        sp.capture_pair(Net, wrapped(own_hook), {"dp": 2}, BATCH)

@@ -16,9 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from shardproof.torch._errors import CaptureError
 
-NOTE = (
-    "DistributedDataParallel is taken by its meaning: after the backward pass every gradient is averaged over its group"
-)
+NOTE = "DistributedDataParallel is taken by its meaning: after the backward pass every gradient is averaged over its group (its own compression hooks change the type only)"
 
 
 def _init(
@@ -37,15 +35,28 @@ def _init(
     self.process_group = process_group
 
 
+def _register_comm_hook(self: DistributedDataParallel, state: Any, hook: Any) -> None:
+    """PyTorch's own hooks average, through another type; what any other does to a bucket is nothing that can be seen here."""
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+    plain = (default_hooks.allreduce_hook, default_hooks.fp16_compress_hook, default_hooks.bf16_compress_hook)
+    if hook not in plain:
+        raise CaptureError(
+            f"the communication hook {getattr(hook, '__name__', hook)} of DistributedDataParallel works on buckets that no trace shows: leave it out and give what it means as "
+            "after_backward=, a function of the module that reduces p.grad"
+        )
+
+
 @contextlib.contextmanager
 def by_meaning() -> Iterator[None]:
     """Inside, DistributedDataParallel(module) only remembers what it wraps."""
-    original = DistributedDataParallel.__init__
+    originals = DistributedDataParallel.__init__, DistributedDataParallel.register_comm_hook
     DistributedDataParallel.__init__ = _init  # type: ignore[method-assign, assignment]
+    DistributedDataParallel.register_comm_hook = _register_comm_hook  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
-        DistributedDataParallel.__init__ = original  # type: ignore[method-assign]
+        DistributedDataParallel.__init__, DistributedDataParallel.register_comm_hook = originals  # type: ignore[method-assign]
 
 
 def unwrapped(module: torch.nn.Module) -> tuple[torch.nn.Module, Callable[[torch.nn.Module], None] | None]:

@@ -84,13 +84,13 @@ _ADVICE: tuple[tuple[str, str], ...] = (
         "The model makes tensors that are neither parameters nor buffers, and they are without values on the meta device. Register them as buffers, or build for real with build='cpu'.",
     ),
     (
-        r"fake(?:_tensor)?.*not.*implement|NotImplementedError: Operator",
-        "An operator has no rule for DTensor or fake tensors: replace it, e.g. choose the math attention backend.",
-    ),
-    (
         r"does not have a sharding strategy",
         "DTensor has no rule for this operator: choose another implementation of it (for attention: the eager or math one). context_parallel of PyTorch knows the "
         "CUDA kernels only: write ring attention on plain operators, or gather keys and values.",
+    ),
+    (
+        r"fake(?:_tensor)?.*not.*implement|NotImplementedError: Operator",
+        "An operator has no rule for DTensor or fake tensors: replace it, e.g. choose the math attention backend.",
     ),
     (
         r"same reduction dim|size mismatch, got input",
