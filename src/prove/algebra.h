@@ -298,6 +298,10 @@ class Algebra {
   std::optional<Poly> sorted_operand(const Factor& f, size_t operand, const Ext& ctx);
   std::optional<Poly> keys_of_order(const Factor& f, const Ext& ctx);
   std::optional<Poly> taken_by_order(const Term& data, const Poly& at, const Ext& ctx);
+  bool concerns(Nid guard, Nid node);
+  std::unordered_map<uint64_t, bool> concerns_;  // (guard, node) -> it does
+  std::optional<Poly> sum_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx, int depth);
+  std::unordered_map<std::vector<int64_t>, std::optional<Poly>, KeyHash> sum_under_;  // (sum, guards, context) -> what it is there
   std::optional<Poly> sorted_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx);
   Poly taken_data(const Factor& f, const Ext& ctx);  // of a Take with one inner variable: over ctx and that
   Poly take_factor(const Factor& f, const Ext& ctx_u, const Poly& e, const Ext& ctx);

@@ -418,6 +418,11 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
     if (!nodes_[f.node].indexed || nodes_[f.node].kind == Kind::Bracket) continue;
     bool rewritten = false;
     Poly again = rewrite_under(f, guards, ctx, rewritten, 0);
+    // A name is one again where a guard says which place an index is.
+    if (rewritten && by_order && again.size() > 1 && std::any_of(guards.begin(), guards.end(), [&](const Factor& g) {
+          return nodes_[g.node].hi == nodes_[g.node].lo + 1 && concerns(g.node, f.node);
+        }))
+      again = {as_term(again, ctx)};
     if (!rewritten || again.size() != 1) continue;
     if (masked(again) && !finite_without(t, i, ctx) && refused(Rule::L21)) continue;  // its brackets hide nothing of the rest
     Term u{t.coef * again[0].coef, {}};
@@ -439,7 +444,10 @@ bool Algebra::simplify_brackets(Term& t, const Ext& ctx) {
 Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx, bool& changed, int depth) {
   const Node& n = nodes_[f.node];
   const Poly same{Term{1, {f}}};
-  if (depth > 3 || !n.indexed) return same;
+  if (depth > (by_order ? 12 : 3) || !n.indexed) return same;
+  if (by_order && (n.kind == Kind::Red || n.kind == Kind::Sum) &&
+      std::none_of(guards.begin(), guards.end(), [&](const Factor& g) { return concerns(g.node, f.node); }))
+    return same;
   const bool some_fixed =
       std::any_of(guards.begin(), guards.end(), [&](const Factor& g) { return nodes_[g.node].hi == nodes_[g.node].lo + 1; });
   if (!n.masked_index && !some_fixed) return same;  // nothing that a guard could tell of its indices
@@ -480,6 +488,12 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
   if (auto key = !by_order ? std::nullopt : sorted_under(f, guards, ctx)) {
     changed = true;
     return *std::move(key);
+  }
+  if (by_order && n.kind == Kind::Red && n.fn == ir::Fn::Add && n.args[0].size() == 1) {
+    auto rewritten = sum_under(f, guards, ctx, depth);
+    if (!rewritten || (finite && !known(*rewritten, ctx).finite && refused(Rule::L35))) return same;
+    changed = true;
+    return *std::move(rewritten);
   }
   if (n.kind != Kind::Take || n.inner[0].size() != 1) return same;
   bool rewritten = false;

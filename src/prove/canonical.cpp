@@ -589,7 +589,7 @@ class Canonicalizer {
       // A clamp of positions, which guards may make idle (L-35).
       if (spec_.kind == Kind::Fn && spec_.fn == ir::Fn::Max && spec_.known.integer) spec_.indexed = spec_.masked_index = spec_.positional;
       if (spec_.kind == Kind::Fn && (spec_.fn == ir::Fn::Mod || spec_.fn == ir::Fn::FloorDiv)) spec_.indexed = spec_.masked_index = true;
-      if (spec_.kind == Kind::Fn || spec_.kind == Kind::Sum) {
+      if (spec_.kind == Kind::Fn || spec_.kind == Kind::Sum || (a_.by_order && spec_.kind == Kind::Red)) {
         for (const Poly& p : spec_.args) {
           for (const Term& t : p) {
             for (const Factor& f : t.f) {

@@ -204,7 +204,7 @@ Known Algebra::known_in_range(const Factor& f, const Ext& ctx, int depth) const 
   const bool counts = node.kind == Kind::Fn && node.known.integer && !node.known.boolean;
   if (!node.positional || (n.finite && n.nonzero && !counts) || depth > 2000) return n;
   const bool worth = node.kind == Kind::Sum || node.kind == Kind::Whole || node.kind == Kind::Take ||
-                     (node.kind == Kind::Fn && (counts || !node.known.boolean || !n.finite)) ||
+                     (node.kind == Kind::Bracket && !n.finite) || (node.kind == Kind::Fn && (counts || !node.known.boolean || !n.finite)) ||
                      (node.kind == Kind::Red && (node.fn == ir::Fn::Add || node.fn == ir::Fn::Max) && !node.known.boolean);
   if (!worth) return n;
   // The node, restricted to what the context reads: its own variables run over the rows' ranges (shifted to 0).

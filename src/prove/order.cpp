@@ -221,4 +221,54 @@ std::optional<Poly> Algebra::sorted_under(const Factor& f, const std::vector<Fac
   return std::nullopt;
 }
 
+// Does a definition read what a guard is about, which is more than a position?
+bool Algebra::concerns(Nid guard, Nid node) {
+  const uint64_t key = (static_cast<uint64_t>(guard) << 32) | node;
+  if (const auto it = concerns_.find(key); it != concerns_.end()) return it->second;
+  const auto about = [&](Nid id) {
+    for (const Term& t : nodes_[guard].args[0]) {
+      if (std::any_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return f.node == id && id != iota(); })) return true;
+    }
+    return false;
+  };
+  bool found = about(node);
+  for (size_t a = 0; a < nodes_[node].args.size() && !found; ++a) {
+    for (size_t i = 0; i < nodes_[node].args[a].size() && !found; ++i) {
+      for (const Factor& f : nodes_[node].args[a][i].f) {
+        if (concerns(guard, f.node)) {
+          found = true;
+          break;
+        }
+      }
+    }
+  }
+  return concerns_[key] = found;
+}
+
+// L-21 inside of a sum: experts' weights are read by an index that is masked where another rank has the expert, and what is made of them is
+// taken only where none has. nullopt: the guards say nothing of it.
+std::optional<Poly> Algebra::sum_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx, int depth) {
+  std::vector<int64_t> key{f.node, f.exp.num(), f.exp.den()};
+  key.insert(key.end(), f.map.begin(), f.map.end());
+  for (const Factor& g : guards) {
+    key.push_back(g.node);
+    key.insert(key.end(), g.map.begin(), g.map.end());
+  }
+  key.insert(key.end(), ctx.begin(), ctx.end());
+  if (const auto it = sum_under_.find(key); it != sum_under_.end()) return it->second;
+  const auto [body, ext] = open_red(Factor{f.node, 1, f.map}, ctx);
+  std::vector<Factor> inside;
+  for (const Factor& g : guards) inside.push_back(widened(g, ctx.size() + 1, ext.size() - ctx.size()));
+  bool any = false;
+  std::vector<Poly> factors;
+  for (const Factor& g : body.f) factors.push_back(rewrite_under(g, inside, ext, any, depth + 1));
+  std::optional<Poly> result;
+  if (any) {
+    const Poly product = product_of(constant(body.coef), body.f, factors, ext);
+    result = pow(reduce(ir::Fn::Add, product, ext, static_cast<int>(ext.size() - ctx.size())), f.exp, ctx);
+  }
+  sum_under_.emplace(std::move(key), result);
+  return result;
+}
+
 }  // namespace shardproof::prove

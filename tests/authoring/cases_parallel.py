@@ -927,3 +927,64 @@ variant(
     numeric=False,
     why="Where q is 0 the angle is infinite, and its sine undefined.",
 )
+
+
+# --- experts of other ranks are masked, and read the last local expert meanwhile: as Transformers distributes experts
+def batched_experts(x, score, choice, up, down):
+    rows = x.repeat_interleave(choice.shape[1], 0).unsqueeze(-1)
+    each = choice.reshape(-1)
+    hidden = torch.tanh(torch.bmm(up[each], rows))
+    out = torch.bmm(down[each], hidden).squeeze(-1) * score.reshape(-1, 1)
+    return out.view(x.shape[0], choice.shape[1], -1).sum(1)
+
+
+def masked_experts(rank, x, router, up, down, mine):
+    score, choice = torch.topk(torch.softmax(x @ router, -1), 2)
+    count = up.shape[0]
+    elsewhere = torch.div(choice, count, rounding_mode="floor") != mine
+    local = torch.where(elsewhere, count, choice % count).clamp(max=count - 1)
+    return all_reduce(batched_experts(x, score.masked_fill(elsewhere, 0.0), local, up, down))
+
+
+def routed_experts(x, router, up, down):
+    score, choice = torch.topk(torch.softmax(x @ router, -1), 2)
+    return batched_experts(x, score, choice, up, down)
+
+
+elsewhere = case(
+    "experts_elsewhere_masked",
+    seq=routed_experts,
+    dist=lambda rank, x, router, up, down: masked_experts(rank, x, router, up, down, rank),
+    inputs={
+        "x": Tensor((3, 2)),
+        "router": Tensor((2, 6)),
+        "up": Tensor((6, 4, 2), "Shard(0)@ep"),
+        "down": Tensor((6, 2, 4), "Shard(0)@ep"),
+    },
+    outputs={"out": {"expect": "Replicate"}},
+    mesh={"ep": 3},
+    verdict="PROVED",
+    why="What the masked experts make is not added: their index says nothing where the mask lets it through (L-21 inside of sums).",
+)
+variant(
+    elsewhere,
+    "of_the_next_rank",
+    dist=lambda rank, x, router, up, down: masked_experts(rank, x, router, up, down, (rank + 1) % 3),
+    why="Every rank takes the tokens of the next rank's experts.",
+)
+variant(
+    elsewhere,
+    "not_masked",
+    dist=lambda rank, x, router, up, down: all_reduce(
+        batched_experts(
+            x,
+            *[
+                (score, torch.where(choice // 2 != rank, 2, choice % 2).clamp(max=1))
+                for score, choice in [torch.topk(torch.softmax(x @ router, -1), 2)]
+            ][0],
+            up,
+            down,
+        )
+    ),
+    why="The last local expert stands in for those that are elsewhere, and is added.",
+)
