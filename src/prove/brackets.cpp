@@ -669,8 +669,7 @@ std::pair<int64_t, int64_t> Algebra::range_by_cases(const Poly& p, const Ext& ct
 Poly Algebra::take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx, Outside outside) {
   const auto [lo, hi] = range_by_cases(e, ctx);
   if (lo >= 0 && hi < ctx_u.back()) return reindex(data, ctx_u, e, ctx);
-  // Not known to be in range: the reading keeps its own extent (it is undefined outside, also where all data are 0), and is not merged with
-  // wider ones.
+  // Not known to be in range: the reading keeps its extent (it is undefined outside, also where all data are 0), apart from wider ones.
   const bool may_wrap = lo < 0 && (outside == Outside::Wraps || outside == Outside::WrapsOrStops);
   Poly out;
   for (const Term& t : data.empty() ? Poly{Term{0, {}}} : data) {
@@ -709,8 +708,10 @@ Poly Algebra::take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext&
       chosen = reindex({choice}, ctx_u, e, ctx);
     }
     if (outside == Outside::Stops || outside == Outside::WrapsOrStops) met(read, ctx);
-    // A bracket of the data hides nothing of where the index is out of range.
-    if (masked({fixed}) || !choice.f.empty()) out = add(std::move(out), make_term(Term{0, {read}}, ctx), ctx);
+    // A bracket of the data hides nothing of where the index is out of range, and where it is in range what the data are.
+    const bool odd = !known(Term{1, moving}, ctx_u).finite && refused(Rule::L79);
+    if ((masked({fixed}) || !choice.f.empty()) && !is_met(read, ctx))
+      out = add(std::move(out), make_term(Term{0, {odd ? reading(nodes_[read.node].name.c_str(), {}) : read}}, ctx), ctx);
     out = add(std::move(out), mul(mul(make_term(std::move(fixed), ctx), chosen, ctx), {Term{1, {std::move(read)}}}, ctx), ctx);
   }
   return out;
