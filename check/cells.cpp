@@ -32,16 +32,10 @@ int64_t count(const Located& c, size_t d) {
 bool apart(const Located& a, const Located& b, size_t d) {
   if (a.high[d] < b.low[d] || b.high[d] < a.low[d]) return true;
   if (count(a, d) == a.high[d] - a.low[d] + 1 && count(b, d) == b.high[d] - b.low[d] + 1) return false;  // two intervals that meet
-  std::vector<int64_t> x, y;
-  if (count(a, d) > (1 << 22) || count(b, d) > (1 << 22)) return false;  // cannot tell: taken as meeting, which rejects
+  std::vector<int64_t> x;
+  if (count(a, d) > (1 << 22)) return false;  // cannot tell: taken as meeting, which rejects
   enumerate(a, d, x);
-  enumerate(b, d, y);
-  size_t i = 0, j = 0;
-  while (i < x.size() && j < y.size()) {
-    if (x[i] == y[j]) return false;
-    ++(x[i] < y[j] ? i : j);
-  }
-  return true;
+  return std::none_of(x.begin(), x.end(), [&](int64_t i) { return b.read(d, i, nullptr); });
 }
 
 }  // namespace
@@ -82,32 +76,30 @@ std::string locate(const std::vector<int64_t>& ext, const std::vector<int64_t>& 
   return "";
 }
 
+bool Located::read(size_t d, int64_t i, std::vector<int64_t>* x) const {
+  int64_t r = i - low[d];
+  if (r < 0 || i > high[d]) return false;
+  for (const Digit& g : digits[d]) {
+    const int64_t q = r / g.step;
+    if (q >= g.ext) return false;
+    r -= q * g.step;
+    if (x) (*x)[g.var] = g.reversed ? g.ext - 1 - q : q;
+  }
+  return r == 0;
+}
+
 bool Located::read(const int64_t* i, std::vector<int64_t>& x) const {
   x.assign(cell->ext.size(), 0);
-  for (size_t d = 0; d < digits.size(); ++d) {
-    if (i[d] < low[d] || i[d] > high[d]) return false;
-    int64_t r = i[d] - low[d];
-    for (const Digit& g : digits[d]) {
-      const int64_t q = r / g.step;
-      if (q >= g.ext) return false;
-      r -= q * g.step;
-      x[g.var] = g.reversed ? g.ext - 1 - q : q;
-    }
-    if (r != 0) return false;
-  }
+  for (size_t d = 0; d < digits.size(); ++d)
+    if (!read(d, i[d], &x)) return false;
   return true;
 }
 
 std::string partition(const std::vector<Located>& cells, const ir::Shape& shape, bool covering) {
-  __int128 total = 1, covered = 0;
-  for (int64_t n : shape) total *= n;
-  for (const Located& c : cells) {
-    __int128 v = 1;
-    for (int64_t e : c.cell->ext) v *= e;
-    covered += v;
-  }
-  if (covering && covered != total)
-    return fmt::format("its cells have {} elements, the tensor has {}", static_cast<int64_t>(covered), static_cast<int64_t>(total));
+  __int128 covered = 0;
+  for (const Located& c : cells) covered += ir::num_elements(c.cell->ext);
+  if (covering && covered != ir::num_elements(shape))
+    return fmt::format("its cells have {} elements, the tensor has {}", static_cast<int64_t>(covered), ir::num_elements(shape));
   for (size_t a = 0; a < cells.size(); ++a) {
     for (size_t b = a + 1; b < cells.size(); ++b) {
       bool separate = false;

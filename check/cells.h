@@ -24,6 +24,7 @@ struct Located {
   std::vector<int64_t> low, high;          // inclusive
   // The variables at position i; false: not in this cell.
   bool read(const int64_t* i, std::vector<int64_t>& x) const;
+  bool read(size_t d, int64_t i, std::vector<int64_t>* x) const;  // of one dimension
 };
 
 // "" or why the rows do not form such a cell within `shape`. With `free`: a variable may belong to no dimension (reads of a draw: no).

@@ -14,6 +14,7 @@ std::string Claims::prepare() {
   const size_t n = p_.graph.nodes.size();
   of_.assign(n, nullptr);
   located_.assign(n, {});
+  hash_.assign(n, 0);
   for (size_t k = 0; k < c_.claims.size(); ++k) {
     const Claim& c = c_.claims[k];
     if (c.node >= n) return fmt::format("a claim about node {}, which there is not", c.node);
@@ -24,8 +25,10 @@ std::string Claims::prepare() {
     of_[c.node] = &c;
     std::vector<Located>& cells = located_[c.node];
     cells.resize(c.cells.size());
+    hash_[c.node] = mix(c.cells.size(), shape);
     for (size_t j = 0; j < c.cells.size(); ++j) {
       cells[j].cell = &c.cells[j];
+      hash_[c.node] = mix(mix(mix(hash_[c.node], t_.hash(c.cells[j].poly)), c.cells[j].ext), c.cells[j].pos);
       if (std::string wrong = locate(c.cells[j].ext, c.cells[j].pos, shape, cells[j]); !wrong.empty()) {
         return fmt::format("the claim about node {}, cell {}: {}", c.node, j, wrong);
       }

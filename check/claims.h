@@ -28,6 +28,7 @@ class Claims {
   // The cell that holds element i and its variables there.
   const Cell* cell(ir::NodeId v, const int64_t* i, std::vector<int64_t>& x) const;
   void formal(ir::NodeId v, const int64_t* i, std::vector<Terms::Formal>& out);
+  uint64_t hash(ir::NodeId v) const { return hash_[v]; }  // of the tensor's shape and of all that is claimed
   uint64_t number(ir::NodeId v, const int64_t* i) const;  // of the cell that holds element i
   // Terms that stand in the claim's polys (each once, by kernel).
   void top_terms(ir::NodeId v, std::vector<uint32_t>& out) const;
@@ -40,6 +41,7 @@ class Claims {
   Terms& t_;
   std::vector<const Claim*> of_;
   std::vector<std::vector<Located>> located_;
+  std::vector<uint64_t> hash_;
   std::vector<int64_t> x_;
 };
 

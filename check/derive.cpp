@@ -371,16 +371,14 @@ void Terms::find_guards(uint32_t id) {
 
 // The sum of [x in range] over all elements of an input of which the manifest says that one of them is not the exception.
 bool Terms::counts_any(const TermNode& n) const {
-  if (n.args[0].size() != 1 || n.args[0][0].num <= 0 || n.args[0][0].f.size() != 1) return false;
-  const Factor& f = n.args[0][0].f[0];
-  const TermNode& b = c_.terms[f.node];
-  if (b.kind != TermKind::Bracket || f.num != 1 || f.den != 1 || b.args[0].size() != 1 || b.args[0][0].f.size() != 1) return false;
-  const Product& p = b.args[0][0];
-  const Factor& g = p.f[0];
-  const TermNode& base = c_.terms[g.node];
-  const Derived& d = derived_[g.node];
-  if (p.num != 1 || p.den != 1 || g.num != 1 || g.den != 1 || base.kind != TermKind::Base || d.gap_low != d.lo || d.gap_high <= d.gap_low)
-    return false;
+  const Factor* f = only_read(n.args[0], true);
+  if (!f || c_.terms[f->node].kind != TermKind::Bracket) return false;
+  const TermNode& b = c_.terms[f->node];
+  const Factor* g = only_read(b.args[0]);
+  if (!g || c_.terms[g->node].kind != TermKind::Base) return false;
+  const TermNode& base = c_.terms[g->node];
+  const Derived& d = derived_[g->node];
+  if (d.gap_low != d.lo || d.gap_high <= d.gap_low) return false;
   if (b.lo > d.gap_high || b.hi <= d.hi || b.lo <= d.gap_low) return false;
   bool stated = false;
   for (const link::Fact& fact : problem_.facts) {
@@ -390,7 +388,7 @@ bool Terms::counts_any(const TermNode& n) const {
   const size_t own = n.dims.size(), w = own + n.box.size() / 2 + 1;
   std::vector<char> used(w, 0);
   std::vector<int64_t> rows;
-  if (!compose(g.map, b.dims.size(), f.map, w, rows)) return false;
+  if (!compose(g->map, b.dims.size(), f->map, w, rows)) return false;
   for (size_t r = 0; r < base.dims.size() && stated; ++r) {
     size_t walks = 0;
     for (size_t k = 0; k < w; ++k) {
@@ -508,6 +506,27 @@ Derived Terms::derive_node(const TermNode& n, const std::vector<int64_t>& own, c
   return k;
 }
 
+// select(is_finite(c x), x, ..), c a number other than 0.
+bool Terms::taken_if_finite(const TermNode& n) const {
+  const Factor* test = only_read(n.args[0]);
+  if (!test || c_.terms[test->node].kind != TermKind::Fn || c_.terms[test->node].fn != Fn::IsFinite) return false;
+  const TermNode& t = c_.terms[test->node];
+  const Poly &a = t.args[0], &b = n.args[1];
+  __int128 num = 0, den = 0;  // c
+  bool alike = a.size() == b.size();
+  Index rows;
+  for (size_t k = 0; alike && k < a.size(); ++k) {
+    alike = std::equal(a[k].f.begin(), a[k].f.end(), b[k].f.begin(), b[k].f.end(), [&](const Factor& f, const Factor& g) {
+      return f.node == g.node && f.num == g.num && f.den == g.den && compose(f.map, t.dims.size(), test->map, n.dims.size() + 1, rows) &&
+             rows == g.map;
+    });
+    const __int128 x = static_cast<__int128>(a[k].num) * b[k].den, y = static_cast<__int128>(b[k].num) * a[k].den;
+    if (num == 0) num = x, den = y;
+    alike = alike && (x == 0) == (y == 0) && std::max({x, -x, y, -y}) >> 62 == 0 && x * den == y * num;
+  }
+  return alike;
+}
+
 Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, const std::vector<int64_t>& from) const {
   Derived k;
   auto arg = [&](size_t a) {
@@ -593,7 +612,7 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
       if (volume == 0) return Derived{};
       return k;
     }
-    case TermKind::Whole:
+    case TermKind::Whole: {
       if (n.dtype == DType::Bool) {
         k.integer = k.nonneg = true;
         k.lo = 0, k.hi = 1;
@@ -601,19 +620,22 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
         type_range(n.dtype, k);
       }
       if (n.name.find('(') != std::string::npos) return k;  // a kernel, whatever it is called
+      __int128 extent = 1;                                  // in digits
+      for (int64_t e : n.inner.empty() ? Index{} : n.inner[0]) extent = std::min(extent * std::max<int64_t>(e, 1), kMost);
       if ((n.name.starts_with("argmax") || n.name.starts_with("argmin")) && n.inner.size() == 1) {
         k.integer = k.nonneg = true;
         k.finite = arg(0).finite;
-        __int128 extent = 1;  // in digits
-        for (int64_t e : n.inner[0]) extent = std::min(extent * std::max<int64_t>(e, 1), kMost);
         k.lo = 0, k.hi = clip(extent - 1);
-      } else if (n.name.starts_with("sort:") && !n.args.empty()) {
-        // A permutation: element 0 of the results comes from argument 0 and so on (the writer names the result last).
-        const size_t which = static_cast<size_t>(n.name[std::min(n.name.find(' '), n.name.size()) - 1] - '0');
-        if (which < n.args.size()) k = arg(which);
+      } else if (const size_t which = moved_by(n); which < n.args.size()) {
+        k = arg(which);
         for (size_t a = 0; a < n.args.size(); ++a) k.finite &= arg(a).finite;
+      } else if (n.name.starts_with("scatter:set:") && n.args.size() == 3 && std::count(n.name.begin(), n.name.end(), '-') == 1) {
+        const Derived value = either(arg(0), arg(1)), at = arg(2);  // what was there, or one of the updates
+        if (value.integer || !k.integer) k = value;
+        k.finite = value.finite && at.finite && at.integer && at.lo >= 0 && at.hi < extent;  // by one index of one dimension
       }
       return k;
+    }
     case TermKind::Fn: break;
   }
   const Derived a = arg(0);
@@ -682,7 +704,7 @@ Derived Terms::derive_kind(const TermNode& n, const std::vector<int64_t>& own, c
       const Derived x = arg(1), y = arg(2);
       if (a.finite && a.integer && a.lo == a.hi) return a.lo != 0 ? x : y;  // the branch that is taken here
       k = either(x, y);
-      k.finite &= a.finite;
+      k.finite = a.finite && y.finite && (x.finite || taken_if_finite(n));
       return k;
     }
     default: break;
@@ -714,21 +736,6 @@ Number literal_value(const ir::Literal& l, DType type) {
   if (type == DType::Bool) return exact(l.d != 0);
   if (ir::is_int(type)) return exact(std::trunc(static_cast<long double>(l.d)));
   return exact(static_cast<long double>(l.d));
-}
-
-long double last_place(const ir::Literal& l) {
-  int exponent = 0;
-  std::frexp(l.d, &exponent);
-  return std::ldexp(1.0L, exponent - (l.format == DType::F32 ? 24 : l.format == DType::BF16 ? 8 : l.format == DType::F16 ? 11 : 53));
-}
-
-bool literal_may_be(const ir::Literal& l, int64_t p, int64_t q, bool root) {
-  if (l.kind != ir::Literal::Kind::Float || !std::isfinite(l.d) || l.d == 0 || q <= 0) return false;
-  const long double ulp = last_place(l);
-  if (!(static_cast<long double>(q) * static_cast<long double>(q) * ulp < 0.5L)) return false;
-  long double v = static_cast<long double>(std::abs(p)) / static_cast<long double>(q);
-  if (root) v = std::sqrt(v);
-  return std::fabs(v - std::fabs(static_cast<long double>(l.d))) <= ulp && (p < 0) == (l.d < 0);
 }
 
 Number Terms::literal_term(const TermNode& n) const {

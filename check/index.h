@@ -74,6 +74,19 @@ inline const Factor* only_read(const Poly& p, bool scaled = false) {
   return one && (scaled || (p[0].num == 1 && p[0].den == 1)) ? p[0].f.data() : nullptr;
 }
 
+// Which of its operands a sort moves (the writer names it last); as many as there are: the term is no sort.
+inline size_t moved_by(const TermNode& n) {
+  const bool sort = n.kind == TermKind::Whole && n.name.starts_with("sort:") && n.name.find('(') == std::string::npos;  // no kernel
+  return sort ? std::min(n.args.size(), static_cast<size_t>(n.name[std::min(n.name.find(' '), n.name.size()) - 1] - '0')) : n.args.size();
+}
+
+// Within the term's dimensions: elsewhere, it is undefined.
+inline bool within(const TermNode& n, const int64_t* at) {
+  for (size_t d = 0; d < n.dims.size(); ++d)
+    if (n.dims[d] != kUnbounded && (at[d] < 0 || at[d] >= n.dims[d])) return false;
+  return true;
+}
+
 // outer (rows over `dims` indices) after inner (those indices, rows over w - 1 variables). False: too large.
 inline bool compose(const std::vector<int64_t>& outer, size_t dims, const std::vector<int64_t>& inner, size_t w,
                     std::vector<int64_t>& out) {

@@ -65,8 +65,7 @@ std::vector<uint32_t> frontier(Terms& t) {
     }
     return !out.empty();
   };
-  // One side reads something (a free input, say) that the other has inside of a term: sums that were flattened on one side only. Those
-  // directly over it, else the earliest one that holds it.
+  // One side reads something (a free input, say) that the other has directly inside of a term: sums that were flattened on one side only.
   std::set<uint32_t> alone;
   for (const auto& [kernel, list] : over) {
     if (one_sided(kernel)) alone.insert(kernel);
@@ -78,25 +77,6 @@ std::vector<uint32_t> frontier(Terms& t) {
     if (direct) out.push_back(kernel);
   }
   if (!out.empty() || relatives(false)) return out;
-  if (!alone.empty()) {
-    std::vector<uint32_t> stack, more;
-    std::set<uint32_t> seen;
-    for (const auto& [kernel, list] : over) {
-      if (!t.can_open(kernel)) continue;
-      stack.assign(1, kernel);
-      seen.clear();
-      while (!stack.empty() && seen.size() < 500) {
-        const uint32_t k = stack.back();
-        stack.pop_back();
-        more.clear();
-        t.inside(k, more);
-        for (uint32_t m : more) {
-          if (alone.count(m) != 0) return {kernel};
-          if (seen.insert(m).second) stack.push_back(m);
-        }
-      }
-    }
-  }
   if (relatives(true)) return out;
   // Else the latest of all: two forms of one function come together further down.
   for (int s = 0; s < 2; ++s) {
@@ -157,7 +137,6 @@ Settled settle(Terms& t, const Equation& q, const std::vector<uint32_t>& open) {
   for (uint32_t id : open) t.open(id);
   const uint64_t all = kAll / t.thrift, aim = q.aim / t.thrift;
   t.budget = t.spent + std::min(q.budget, t.spent < all ? all - t.spent : 0);
-  t.too_deep = false;
   std::vector<char> done(q.count, 0);
   size_t identical = 0;
   if (q.identical) {

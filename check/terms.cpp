@@ -20,6 +20,7 @@ namespace {
 
 constexpr int kDepth = 1500, kTries = 100;
 constexpr size_t kUsualRank = 16;
+constexpr int64_t kOrder = 4096;
 constexpr long double kThin = 100;
 
 DType type_named(const std::string& name) {
@@ -43,6 +44,7 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
   helped_.assign(n, 0);
   moods_.assign(n, Mood::None);
   measured_.assign(n, 0);
+  order_.assign(n, 0);
   kernel_.resize(n);
   open_.assign(n, 0);
   for (auto& s : seen_) s.assign(n, 0);
@@ -64,20 +66,12 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
         if (v > kNegInf && v < kPosInf && thresholds_.size() < 256) thresholds_.insert(thresholds_.end(), {v - 1, v, v + 1});
       }
     }
-    measured_[id] = measured(id);
+    order_[id] = is_order(id);
+    measured_[id] = t.kind == TermKind::Red && (t.fn == Fn::Add || t.fn == Fn::Max || t.fn == Fn::Min) && !derived_[id].integer;
     if (measured_[id]) {
       // Sums (or extremes) of one body are one kernel.
-      uint64_t h = mix(0x7ed + static_cast<uint64_t>(t.fn), t.dims.size());
-      for (int64_t d : t.dims) h = mix(h, static_cast<uint64_t>(d));
-      h = mix(h, t.box.size());
-      for (const Product& p : t.args[0]) {
-        h = mix(mix(h, static_cast<uint64_t>(p.num)), static_cast<uint64_t>(p.den) * 7 + p.f.size());
-        for (const Factor& f : p.f) {
-          h = mix(mix(mix(h, f.node), static_cast<uint64_t>(f.num)), static_cast<uint64_t>(f.den));
-          for (int64_t v : f.map) h = mix(h, static_cast<uint64_t>(v));
-        }
-      }
-      kernel_[id] = kernels.try_emplace(mix(h, secret_), id).first->second;
+      const uint64_t h = mix(mix(mix(hash(t.args[0]), static_cast<uint64_t>(t.fn)), t.dims), t.box.size());
+      kernel_[id] = kernels.try_emplace(h, id).first->second;
       kernel_nonneg_.try_emplace(kernel_[id], true).first->second &= derived_[id].nonneg;
       kernel_zero_.try_emplace(kernel_[id], true).first->second &= !derived_[id].nonzero;
       std::vector<int64_t>& reach = reach_.try_emplace(kernel_[id], t.box).first->second;
@@ -87,17 +81,13 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
   }
 }
 
-bool Terms::measured(uint32_t id) const {
-  const TermNode& t = c_.terms[id];
-  return t.kind == TermKind::Red && (t.fn == Fn::Add || t.fn == Fn::Max || t.fn == Fn::Min) && !derived_[id].integer;
-}
-
 void Terms::start(uint64_t round, Draw draw) {
   seed_ = mix(secret_, round * 4 + static_cast<uint64_t>(draw));
   draw_ = draw;
   wanted_.swap(noted_);
   noted_.clear();
   memo_.clear();
+  orders_.clear();
   for (uint32_t kernel : moody_) moods_[kernel] = Mood::None;
   moody_.clear();
 }
@@ -246,11 +236,8 @@ void Terms::want(const Poly& p, const int64_t* x, size_t n, const Number& e, int
 
 bool Terms::read(uint32_t id, const int64_t* index, uint64_t& hash) const {
   const TermNode& n = c_.terms[id];
-  for (size_t d = 0; d < n.dims.size(); ++d) {
-    if (n.dims[d] != kUnbounded && (index[d] < 0 || index[d] >= n.dims[d])) return false;
-    hash = mix(hash, static_cast<uint64_t>(index[d]));
-  }
-  return true;
+  for (size_t d = 0; d < n.dims.size(); ++d) hash = mix(hash, static_cast<uint64_t>(index[d]));
+  return within(n, index);
 }
 
 Number Terms::factor(const Factor& f, const int64_t* x, size_t n) {
@@ -357,6 +344,15 @@ bool Terms::multiply(std::vector<Formal>& sum, const std::vector<Formal>& by) {
   return true;
 }
 
+uint64_t Terms::hash(const Poly& p) const {
+  uint64_t h = mix(secret_, p.size());
+  for (const Product& t : p) {
+    h = mix(mix(mix(h, static_cast<uint64_t>(t.num)), static_cast<uint64_t>(t.den)), t.f.size());
+    for (const Factor& f : t.f) h = mix(mix(mix(mix(h, f.node), static_cast<uint64_t>(f.num)), static_cast<uint64_t>(f.den)), f.map);
+  }
+  return h;
+}
+
 uint64_t Terms::shape(const std::vector<Formal>& sum) {
   uint64_t h = 0;
   for (const Formal& t : sum) h += mix(mix(static_cast<uint64_t>(t.num), static_cast<uint64_t>(t.den)) + t.reads, 0x5151);
@@ -366,7 +362,7 @@ uint64_t Terms::shape(const std::vector<Formal>& sum) {
 Number Terms::define(uint32_t id, const int64_t* index) {
   const TermNode& n = c_.terms[id];
   if (++spent > budget || depth_ > kDepth) {
-    uncertain = too_deep = true;
+    uncertain = true;
     return undefined();
   }
   ++depth_;
@@ -413,7 +409,7 @@ Number Terms::define(uint32_t id, const int64_t* index) {
       long double volume = limits.empty() ? 1 : 1 / kThin;  // about as many elements are looked at
       for (size_t k = 0; k < b; ++k) volume *= static_cast<long double>(n.box[2 * k + 1] - n.box[2 * k]);
       if (volume > static_cast<long double>(budget - std::min(budget, spent))) {
-        uncertain = too_deep = true;
+        uncertain = true;
         return undefined();
       }
       auto enter = [&](size_t k) {  // variable k, those before it being set
@@ -442,7 +438,7 @@ Number Terms::define(uint32_t id, const int64_t* index) {
         }
         ++x[own + k];
       }
-      if (spent > budget) uncertain = too_deep = true;
+      if (spent > budget) uncertain = true;
       return r;
     }
     case TermKind::Take: {
@@ -518,6 +514,45 @@ Number Terms::measure(uint32_t id, const int64_t* index) {
   return sum;
 }
 
+// A sort that moves all places of its dimension: at each of its own indices, each number below the extent stands once.
+bool Terms::is_order(uint32_t id) {
+  const TermNode& n = c_.terms[id];
+  const size_t which = moved_by(n);
+  if (which >= n.args.size() || n.results != 1 || n.dims.back() < 1 || n.dims.back() > kOrder || !derived_[id].finite) return false;
+  const size_t own = n.dims.size() - 1;
+  Index ends(own, 1);
+  ends.insert(ends.end(), n.inner[which].begin(), n.inner[which].end());
+  Index x(ends.size(), 0);
+  bool places = true;  // whatever the own indices are
+  each_read(n.args[which], [&](const Factor& f) {
+    places &= c_.terms[f.node].kind == TermKind::Iota &&
+              std::count(f.map.begin(), f.map.begin() + static_cast<std::ptrdiff_t>(own), 0) == static_cast<std::ptrdiff_t>(own);
+  });
+  std::vector<char> seen(static_cast<size_t>(n.dims.back()), 0);
+  size_t count = 0;
+  do {
+    const Number v = places ? poly(n.args[which], x.data(), x.size()) : undefined();
+    places = v.e == 0 && v.v >= 0 && v.v < static_cast<long double>(seen.size()) && v.v == std::floor(v.v) &&
+             seen[static_cast<size_t>(v.v)]++ == 0;
+  } while (places && ++count < seen.size() && next(x, ends));
+  return places && count == seen.size() && !next(x, ends);
+}
+
+// A random order for each of the own indices.
+Number Terms::placed(uint32_t id, const int64_t* index) {
+  const size_t own = c_.terms[id].dims.size() - 1;
+  uint64_t h = mix(seed_, id);
+  if (!read(id, index, h)) return undefined();
+  h = mix(mix(seed_, id), Index(index, index + own));
+  Index& order = orders_[h];
+  if (order.empty()) {
+    order.resize(static_cast<size_t>(c_.terms[id].dims.back()));
+    std::iota(order.begin(), order.end(), 0);
+    for (size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[mix(h, k) % k]);
+  }
+  return exact(static_cast<long double>(order[static_cast<size_t>(index[own])]));
+}
+
 bool Terms::guarded(uint32_t id, const int64_t* index) {
   if (guards_[id].empty()) return false;
   const bool was_quiet = quiet_, was_uncertain = uncertain;
@@ -556,6 +591,7 @@ Number Terms::closed(uint32_t id, const int64_t* index) {
     return sign >= 0 || !d.nonneg;
   };
   if (++spent > budget) uncertain = true;
+  if (order_[id]) return placed(id, index);
   Number v;
   Mood mood = moods_[kernel_[id]];
   uint64_t h = mix(seed_, kernel_[id]);

@@ -30,6 +30,11 @@ inline uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 inline uint64_t mix(uint64_t a, uint64_t b) { return mix(a ^ (b * 0xff51afd7ed558ccdu + 0x2545f4914f6cdd1du)); }
+inline uint64_t mix(uint64_t a, const std::vector<int64_t>& list) {
+  a = mix(a, list.size());
+  for (int64_t x : list) a = mix(a, static_cast<uint64_t>(x));
+  return a;
+}
 
 // What the definition of a term says of all its values.
 struct Derived {
@@ -68,6 +73,7 @@ class Terms {
   void formal(const Poly& p, const int64_t* x, size_t n, std::vector<Formal>& out) const;
   // Single products without brackets, or a number other than 0 times anything. False: neither.
   static bool multiply(std::vector<Formal>& sum, const std::vector<Formal>& by);
+  uint64_t hash(const Poly& p) const;  // as it is written
   // A hash: equal hashes mean the same sum of products of the same reads.
   static uint64_t shape(const std::vector<Formal>& sum);
   Number define(uint32_t id, const int64_t* index);  // open, whatever is set
@@ -104,15 +110,15 @@ class Terms {
   bool uncertain = false;                                  // the values hang on a rounding: throw the point away
   uint64_t budget = 0, spent = 0;                          // reads; beyond it everything is uncertain
   uint64_t thrift = 1;                                     // so many times less work for one equation, and for all
-  bool too_deep = false;
 
  private:
   Number closed(uint32_t id, const int64_t* index);
   bool at_its_place(uint32_t id, const int64_t* index);
   Number closed_integer(const TermNode& n, const Derived& d, uint64_t h, Mood mood) const;
-  bool measured(uint32_t id) const;
   bool symbol(const TermNode& n) const;
   Number measure(uint32_t id, const int64_t* index);
+  bool is_order(uint32_t id);
+  Number placed(uint32_t id, const int64_t* index);
   void want(const Poly& p, const int64_t* x, size_t n, const Number& e, int64_t threshold);
   Number literal_term(const TermNode& n) const;
   Derived derive_node(const TermNode& n, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
@@ -120,6 +126,7 @@ class Terms {
   // Of the elements in a box of the term's index space. Only terms that depend on positions say more there than elsewhere.
   Derived derived_in(uint32_t id, const std::vector<int64_t>& ext, const std::vector<int64_t>& low) const;
   Derived derive_base(const TermNode& n) const;
+  bool taken_if_finite(const TermNode& n) const;
   void find_reads();
   void find_stops();
   void find_guards(uint32_t id);
@@ -154,7 +161,7 @@ class Terms {
   std::vector<std::vector<Guard>> guards_;                   // of terms that are finite where these hold
   mutable bool pretend_ = false;                             // derive as if guards held
   bool quiet_ = false;                                       // reads are not watched
-  std::vector<char> positional_, measured_;                  // an index form occurs inside; a real sum or extreme
+  std::vector<char> positional_, measured_, order_;          // an index form occurs inside; a real sum or extreme; an order of places
   std::vector<int> helped_;                                  // how often it did not help to look at the place; -1: it did once
   mutable std::vector<std::pair<uint64_t, Derived>> boxes_;  // what was derived last, by hash
   mutable int derive_depth_ = 0;
@@ -169,6 +176,7 @@ class Terms {
   uint32_t seen_epoch_ = 1;
   int side_ = 0;
   std::unordered_map<uint64_t, Number> memo_;
+  std::unordered_map<uint64_t, Index> orders_;
   std::vector<int64_t> thresholds_;
   std::vector<Mood> moods_;                                     // by kernel
   std::vector<uint32_t> moody_;                                 // kernels that have one
@@ -182,8 +190,5 @@ class Terms {
 
 // A literal as it is read (closed form or as it is), and whether the reading is within the rules of docs/manifest.md section 4.
 Number literal_value(const ir::Literal& l, ir::DType type);
-long double last_place(const ir::Literal& l);
-// p/q or sqrt(p/q) may stand for it.
-bool literal_may_be(const ir::Literal& l, int64_t p, int64_t q, bool root);
 
 }  // namespace shardproof::check

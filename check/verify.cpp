@@ -94,6 +94,19 @@ std::vector<uint32_t> Verifier::difference(NodeId v, const std::vector<NodeId>& 
   return terms.align(left, right);
 }
 
+// A hash of what is to be checked about v: the operator, what is claimed of its operands and of it. Two ranks that compute the same from
+// the same have it in common.
+uint64_t Verifier::obligation(NodeId v) const {
+  const ir::Node& n = p_.graph[v];
+  uint64_t h = claims.hash(v);
+  for (const auto& part : {static_cast<int>(n.op), static_cast<int>(n.fn), static_cast<int>(n.dtype), static_cast<int>(n.mode),
+                           static_cast<int>(n.set), static_cast<int>(relation(v))})
+    h = mix(h, static_cast<uint64_t>(part));
+  h = mix(mix(mix(h, n.a), n.b), n.c);
+  for (NodeId in : n.in) h = mix(mix(h, claims.hash(in)), static_cast<uint64_t>(p_.graph[in].dtype));
+  return h;
+}
+
 std::string Verifier::claim(NodeId v) {
   const ir::Node& n = p_.graph[v];
   if (side_[v] == Side::Mixed) return fmt::format("{} belongs to both sides", describe(v));
@@ -104,6 +117,7 @@ std::string Verifier::claim(NodeId v) {
   if (ir::num_elements(n.shape) == 0) return "";
   if (n.op == Op::Const || n.op == Op::Dense) return literal(v);
   if (n.op == Op::Random) return draw(v);
+  if (n.op != Op::Result && !met_.insert(obligation(v)).second) return "";
   std::string why;
   if (std::optional<Whole> op = whole_of(v)) {
     why = whole(v, *op);
@@ -158,10 +172,7 @@ const TermNode* Verifier::function(NodeId v, const Index& i, Index& own) const {
   const TermNode& f = terms.node(read->node);
   if (f.kind != TermKind::Fn || f.fn != p_.graph[v].fn || f.args.size() != p_.graph[v].in.size()) return nullptr;
   rows_at(read->map, x, own);
-  for (size_t d = 0; d < own.size(); ++d) {
-    if (f.dims[d] != kUnbounded && (own[d] < 0 || own[d] >= f.dims[d])) return nullptr;
-  }
-  return &f;
+  return within(f, own.data()) ? &f : nullptr;
 }
 
 // Element i of the claim is the operator written out.

@@ -26,7 +26,6 @@ class Verifier {
   std::string goal(ir::NodeId x, ir::NodeId y, const std::vector<ir::NodeId>& losses);
   // Which side a node belongs to by what it is computed from; "mixed" is an error of the linker's.
   enum class Side : uint8_t { Neither, Sequential, Distributed, Mixed };
-  Side side(ir::NodeId v) const { return side_[v]; }
 
   Terms terms;
   Claims claims;
@@ -47,6 +46,7 @@ class Verifier {
     ir::Shape shape;  // of the result, split into factors
     std::vector<int> role;
   };
+  uint64_t obligation(ir::NodeId v) const;
   std::optional<Whole> whole_of(ir::NodeId v);
   std::string whole(ir::NodeId v, const Whole& op);
   std::string literal(ir::NodeId v);
@@ -72,6 +72,7 @@ class Verifier {
   Operators ops_, trace_;
   std::vector<std::pair<ir::NodeId, Index>> reads_;  // what `trace_` read
   std::vector<Side> side_;
+  std::set<uint64_t> met_;                                               // obligations
   std::vector<char> exact_;                                              // definedness matters: an is_nan or the like is above
   std::map<std::pair<uint64_t, int>, std::string> readings_;             // literal bits, format -> its reading
   std::map<std::pair<int, ir::NodeId>, std::vector<ir::NodeId>> draws_;  // rank, sequential draw -> draws that take it

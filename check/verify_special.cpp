@@ -11,6 +11,7 @@
 
 namespace shardproof::check {
 
+using ir::DType;
 using ir::Fn;
 using ir::NodeId;
 using ir::Op;
@@ -20,11 +21,27 @@ namespace {
 struct Form {
   int64_t p = 0, q = 1;
   bool root = false;
-  long double value() const {
-    const long double v = static_cast<long double>(p) / static_cast<long double>(q);
-    return root ? std::sqrt(v) : v;
+  std::pair<__int128, __int128> square() const {
+    return root ? std::pair<__int128, __int128>{p, q}
+                : std::pair<__int128, __int128>{static_cast<__int128>(p) * p, static_cast<__int128>(q) * q};
   }
 };
+
+long double last_place(const ir::Literal& l) {
+  int exponent = 0;
+  std::frexp(l.d, &exponent);
+  return std::ldexp(1.0L, exponent - (l.format == DType::F32 ? 24 : l.format == DType::BF16 ? 8 : l.format == DType::F16 ? 11 : 53));
+}
+
+// p/q or sqrt(p/q) may stand for it.
+bool literal_may_be(const ir::Literal& l, int64_t p, int64_t q, bool root) {
+  if (l.kind != ir::Literal::Kind::Float || !std::isfinite(l.d) || l.d == 0 || q <= 0) return false;
+  const long double ulp = last_place(l);
+  if (!(static_cast<long double>(q) * static_cast<long double>(q) * ulp < 0.5L)) return false;
+  long double v = static_cast<long double>(std::abs(p)) / static_cast<long double>(q);
+  if (root) v = std::sqrt(v);
+  return std::fabs(v - std::fabs(static_cast<long double>(l.d))) <= ulp && (p < 0) == (l.d < 0);
+}
 
 // The fraction with the smallest denominator in [lo, hi], 0 <= lo <= hi, by continued fractions.
 std::optional<Form> simplest(long double lo, long double hi, long double most, int depth = 0) {
@@ -86,12 +103,9 @@ std::string Verifier::reading(const ir::Literal& l, const Number& value, const P
   if (root) root->root = true;
   for (const std::optional<Form>& other : {fraction, root}) {
     if (!other) continue;
-    const __int128 ap = form->root ? form->p : static_cast<__int128>(form->p) * form->p,
-                   aq = form->root ? form->q : static_cast<__int128>(form->q) * form->q;
-    const __int128 bp = other->root ? other->p : static_cast<__int128>(other->p) * other->p,
-                   bq = other->root ? other->q : static_cast<__int128>(other->q) * other->q;
-    if (aq < (static_cast<__int128>(1) << 62) && bq < (static_cast<__int128>(1) << 62) && ap < (static_cast<__int128>(1) << 62) &&
-        bp < (static_cast<__int128>(1) << 62) && ap * bq != bp * aq) {
+    const auto [ap, aq] = form->square();
+    const auto [bp, bq] = other->square();
+    if (std::max({ap, aq, bp, bq}) >> 62 == 0 && ap * bq != bp * aq) {
       return fmt::format("literal {} has two closed forms, {}{}/{} is another: it must be read as it is", l.d,
                          other->root ? "root of " : "", other->p, other->q);
     }
@@ -145,14 +159,12 @@ std::string Verifier::draw(NodeId v) {
   for (size_t k = 0; k < reads.size(); ++k) {
     const Cell& c = claims.claim(v).cells[k];
     const Factor* f = only_read(c.poly);
-    if (!f) return wrong("a draw is a piece of a sequential draw");
-    const TermNode& b = terms.node(f->node);
-    if (b.kind != TermKind::Base || p_.graph[b.origin].op != Op::Random || b.origin >= p_.side.size() ||
-        p_.side[b.origin] != link::kSequential)
+    const NodeId from = f && terms.node(f->node).kind == TermKind::Base ? terms.node(f->node).origin : ir::kNoNode;
+    if (from >= p_.side.size() || p_.graph[from].op != Op::Random || p_.side[from] != link::kSequential)
       return wrong("a draw is a piece of a sequential draw");
-    const ir::Node& s = p_.graph[b.origin];
-    if (source != ir::kNoNode && source != b.origin) return wrong("it mixes two sequential draws");
-    source = b.origin;
+    const ir::Node& s = p_.graph[from];
+    if (source != ir::kNoNode && source != from) return wrong("it mixes two sequential draws");
+    source = from;
     if (s.name != n.name || !(s.lit == n.lit) || s.dtype != n.dtype)
       return wrong(fmt::format("the sequential draw {} has another distribution", s.label));
     reads[k].ext = c.ext;
@@ -198,7 +210,7 @@ std::optional<Verifier::Whole> Verifier::whole_of(NodeId v) {
     w.name = fmt::format("scatter:{}:{}:{}:{}", n.set ? "set" : ir::name(n.fn), static_cast<int>(n.mode), fmt::join(n.a, ","),
                          fmt::join(n.b, ","));
     WholeArg data{n.in[0], g[n.in[0]].shape, {}}, updates{n.in[1], g[n.in[1]].shape, {}};
-    updates.role.assign(updates.shape.size(), -1000000);
+    for (size_t d = 0; d < updates.shape.size(); ++d) updates.role.push_back(inner());
     int next = 0;
     for (size_t d = 0; d < data.shape.size(); ++d) {
       data.role.push_back(n.a[d] >= 0 ? next++ : inner());
@@ -206,8 +218,6 @@ std::optional<Verifier::Whole> Verifier::whole_of(NodeId v) {
       updates.role[static_cast<size_t>(n.a[d])] = data.role[d];
       if (updates.shape[static_cast<size_t>(n.a[d])] != data.shape[d]) return std::nullopt;
     }
-    for (int& r : updates.role)
-      if (r == -1000000) r = inner();
     w.role = data.role;
     w.args = {data, updates};
     for (size_t k = 2; k < n.in.size(); ++k) {
@@ -345,17 +355,13 @@ std::string Verifier::whole(NodeId v, const Whole& op) {
       }
     }
     if (f.results != inner.size()) return wrong("a result of another form");
-    const size_t own = f.dims.size() - f.results;
-    for (size_t d = 0; d < f.dims.size(); ++d) {
-      const int64_t value = row_at(read->map.data() + d * (x.size() + 1), x.data(), x.size());
-      if (f.dims[d] != kUnbounded && (value < 0 || value >= f.dims[d]))
-        return wrong(fmt::format("at {} it reads outside of the term", text(i)));
-      if (d < own) {
-        place.own.push_back(value);
-      } else if (value != inner[d - own] || f.dims[d] != inner_extents[d - own]) {
-        return wrong(fmt::format("at {} it is another element of the result", text(i)));
-      }
-    }
+    rows_at(read->map, x, place.own);
+    if (!within(f, place.own.data())) return wrong(fmt::format("at {} it reads outside of the term", text(i)));
+    const auto own = static_cast<std::ptrdiff_t>(f.dims.size() - f.results);
+    if (!std::equal(inner.begin(), inner.end(), place.own.begin() + own) ||
+        !std::equal(inner_extents.begin(), inner_extents.end(), f.dims.begin() + own))
+      return wrong(fmt::format("at {} it is another element of the result", text(i)));
+    place.own.resize(static_cast<size_t>(own));
     places.push_back(std::move(place));
   }
   for (size_t a = 0; a < op.args.size(); ++a) {

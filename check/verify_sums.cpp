@@ -34,10 +34,8 @@ struct Flat {
 // In which way the bound variables of one form of a product walk the range.
 struct Way {
   size_t flat = 0;
-  std::vector<size_t> keep;   // dimensions of the range that they walk
   std::vector<size_t> order;  // variables, first slowest
   std::vector<size_t> summed;
-  int64_t divide = 1;  // places of the range at which the same summand stands
 };
 struct Plan {
   std::vector<Flat> flats;
@@ -135,32 +133,23 @@ bool unroll(const Terms& terms, const Product& t, size_t own, Takes takes, bool 
   return true;
 }
 
-// Subsets of the range's dimensions and of the variables with equally many places: all of both first.
-void find_ways(const std::vector<int64_t>& extents, bool sum, Plan& plan, size_t flat) {
+// Subsets of the variables with as many places as the range: all of them first.
+void find_ways(const std::vector<int64_t>& extents, Plan& plan, size_t flat) {
   const std::vector<std::pair<int64_t, int64_t>>& bound = plan.flats[flat].bound;
   const int64_t range = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
   Way way;
   way.flat = flat;
-  for (unsigned dims = (1u << extents.size()) - 1; dims != ~0u; --dims) {
-    int64_t part = 1;
-    way.keep.clear();
-    for (size_t d = 0; d < extents.size(); ++d) {
-      if (dims >> d & 1) part *= extents[d], way.keep.push_back(d);
+  for (unsigned mask = (1u << bound.size()) - 1; mask != ~0u; --mask) {
+    int64_t places = 1, rest = 1;
+    way.order.clear(), way.summed.clear();
+    for (size_t b = 0; b < bound.size(); ++b) {
+      (mask >> b & 1 ? places : rest) = std::min<int64_t>((mask >> b & 1 ? places : rest) * bound[b].first, int64_t{1} << 40);
+      (mask >> b & 1 ? way.order : way.summed).push_back(b);
     }
-    way.divide = range / part;
-    if (!sum && way.divide != 1) break;
-    for (unsigned mask = (1u << bound.size()) - 1; mask != ~0u; --mask) {
-      int64_t places = 1, rest = 1;
-      way.order.clear(), way.summed.clear();
-      for (size_t b = 0; b < bound.size(); ++b) {
-        (mask >> b & 1 ? places : rest) = std::min<int64_t>((mask >> b & 1 ? places : rest) * bound[b].first, int64_t{1} << 40);
-        (mask >> b & 1 ? way.order : way.summed).push_back(b);
-      }
-      if (places != part || rest > 20'000) continue;
-      do {
-        plan.ways.push_back(way);
-      } while (plan.ways.size() < kWays && std::next_permutation(way.order.begin(), way.order.end()));
-    }
+    if (places != range || rest > 20'000) continue;
+    do {
+      plan.ways.push_back(way);
+    } while (plan.ways.size() < kWays && std::next_permutation(way.order.begin(), way.order.end()));
   }
 }
 
@@ -169,8 +158,7 @@ void walk(const Plan& plan, const std::vector<int64_t>& extents, const Index& pl
   const Way& way = plan.ways[plan.way];
   const auto& bound = plan.flats[way.flat].bound;
   const size_t own = x.size();
-  int64_t at = 0;
-  for (size_t d : way.keep) at = at * extents[d] + place[d];
+  int64_t at = linear(extents, place);
   for (const auto& [extent, low] : bound) x.push_back(low);
   for (size_t b = way.order.size(); b-- > 0;) {
     const auto& [extent, low] = bound[way.order[b]];
@@ -204,24 +192,6 @@ Number product_of(Terms& terms, const Flat& flat, const Index& x, bool& finite) 
     product = k == 0 ? v : mul(product, v);
   }
   return product;
-}
-
-// What the unrolled sums read at a place, sorted.
-std::vector<uint64_t> reads_of(const Plan& plan, const std::vector<int64_t>& extents, size_t own, const Index& place) {
-  Index x(own, 0), at;
-  walk(plan, extents, place, x);
-  std::vector<uint64_t> out;
-  const Flat& flat = plan.flats[plan.ways[plan.way].flat];
-  for (size_t k = 1; k < flat.layers.size(); ++k) {
-    each_read(flat.layers[k].poly, [&](const Factor& f) {
-      rows_at(f.map, x, at);
-      uint64_t h = f.node;
-      for (int64_t i : at) h = mix(h, static_cast<uint64_t>(i));
-      out.push_back(h);
-    });
-  }
-  std::sort(out.begin(), out.end());
-  return out;
 }
 
 }  // namespace
@@ -290,14 +260,14 @@ bool Verifier::summands_in(NodeId v, const std::vector<int64_t>& extents, const 
       if (deep) {  // all of them, each a summand of its own
         for (Flat& flat : flats) {
           Plan one{{std::move(flat)}, {}, 0};
-          find_ways(extents, sum, one, 0);
+          find_ways(extents, one, 0);
           if (one.ways.empty()) return false;
           list.push_back(std::move(one));
         }
         break;
       }
       plan.flats.push_back(std::move(flats[0]));
-      find_ways(extents, sum, plan, plan.flats.size() - 1);
+      find_ways(extents, plan, plan.flats.size() - 1);
     }
     if (deep) continue;
     if (plan.ways.empty()) return false;
@@ -349,7 +319,7 @@ bool Verifier::summands_in(NodeId v, const std::vector<int64_t>& extents, const 
       value = first ? pair[1] : sum ? add(value, pair[1]) : apply(n.fn, pair, 2, ir::DType::F32, ir::DType::F32, terms.uncertain);
       first = false;
     } while (next(count, ends));
-    return way.divide == 1 ? value : mul(value, fraction(1, way.divide));
+    return value;
   };
   q.right = [&](size_t k) {
     Number total = exact(0);
@@ -364,7 +334,7 @@ bool Verifier::summands_in(NodeId v, const std::vector<int64_t>& extents, const 
     for (const Plan& plan : list) {
       const Way& way = plan.ways[plan.way];
       const Flat& flat = plan.flats[way.flat];
-      if (!way.summed.empty() || way.divide != 1) return false;
+      if (!way.summed.empty()) return false;
       x = vars;
       walk(plan, extents, at[k].second, x);
       if (!in_range(flat, x)) return false;
@@ -386,27 +356,8 @@ bool Verifier::summands_in(NodeId v, const std::vector<int64_t>& extents, const 
     tested += s.tested;
     return s.equal && finite;
   };
-  // The ways of the first product; the other products go the way in which most of their reads are those of the first.
+  // The ways that fit at one place, for some positive functions.
   const size_t probe = at.size() - 1;
-  const uint64_t most_reads = terms.spent + 300'000;  // of ways that do not lead anywhere
-  std::vector<uint64_t> theirs, common;
-  for (size_t first = 0; terms.spent < most_reads && first < list[0].ways.size(); ++first) {
-    list[0].way = first;
-    const std::vector<uint64_t> mine = reads_of(list[0], extents, own, at[probe].second);
-    for (size_t k = 1; k < list.size(); ++k) {
-      size_t most_common = 0, best = 0;
-      for (list[k].way = 0; list[k].way < list[k].ways.size(); ++list[k].way) {
-        theirs = reads_of(list[k], extents, own, at[probe].second);
-        common.clear();
-        std::set_intersection(mine.begin(), mine.end(), theirs.begin(), theirs.end(), std::back_inserter(common));
-        if (common.size() > most_common) most_common = common.size(), best = list[k].way;
-      }
-      list[k].way = best;
-    }
-    if (holds()) return true;
-  }
-  if (list.size() == 1) return false;
-  // Or those that fit at one place, for some positive functions.
   terms.close_all();
   for (uint32_t id : open) terms.open(id);
   terms.budget = terms.spent + 1'000'000;

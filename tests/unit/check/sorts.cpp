@@ -1,5 +1,8 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Sorts as the checker evaluates them, and what it knows of operators by their names.
+#include <algorithm>
+#include <set>
+
 #include <doctest/doctest.h>
 
 #include "check/operators.h"
@@ -39,7 +42,73 @@ Derived known(const std::string& name, size_t args) {
   return Terms(c, problem, 1).derived(1);
 }
 
+// A sort of `extent` keys for each of two rows, that carries `carried` (over the row and the place), read at a row: its values.
+struct Order {
+  Certificate c;
+  link::Problem problem;
+  explicit Order(int64_t extent, Poly carried, std::vector<int64_t> digits, Poly keys = {{1, 1, {{0, 1, 1, {0, 1, 0}}}}},
+                 const char* name = "sort:1:1") {
+    c.terms.resize(2);
+    c.terms[0].kind = TermKind::Iota, c.terms[0].dims = {kUnbounded};
+    TermNode& t = c.terms[1];
+    t.kind = TermKind::Whole, t.name = name, t.dims = {2, extent}, t.results = 1;
+    for (Factor& f : keys.empty() ? std::vector<Factor>{} : keys[0].f) f.map.resize(digits.size() + 2, 0);
+    t.args = {keys, carried}, t.inner = {digits, digits};
+  }
+  std::vector<long double> row(int64_t r, uint64_t seed, Draw draw = Draw::Generic) {
+    Terms terms(c, problem, seed);
+    terms.budget = 1'000'000;
+    terms.start(1, draw);
+    std::vector<long double> out;
+    for (int64_t k = 0; k < c.terms[1].dims[1]; ++k) {
+      const int64_t at[2] = {r, k};
+      out.push_back(terms.factor({1, 1, 1, {1, 0, 0, 0, 1, 0}}, at, 2).v);
+    }
+    return out;
+  }
+  bool permutes(uint64_t seed, Draw draw = Draw::Generic) {
+    for (const int64_t r : {0, 1}) {
+      std::vector<long double> all = row(r, seed, draw);
+      std::sort(all.begin(), all.end());
+      for (size_t k = 0; k < all.size(); ++k) {
+        if (all[k] != static_cast<long double>(k)) return false;
+      }
+    }
+    return true;
+  }
+  bool always() {
+    for (uint64_t seed = 1; seed <= 30; ++seed) {
+      for (const Draw draw : {Draw::Generic, Draw::Special, Draw::Wild}) {
+        if (!permutes(seed, draw)) return false;
+      }
+    }
+    return true;
+  }
+};
+
 }  // namespace
+
+TEST_CASE("the order of a sort is any permutation of its places, and nothing else is") {
+  const auto place = [](std::vector<int64_t> row) { return Poly{{1, 1, {{0, 1, 1, std::move(row)}}}}; };
+  Order plain(5, place({0, 1, 0}), {5});
+  CHECK(plain.always());
+  std::set<std::vector<long double>> seen;
+  for (uint64_t seed = 1; seed <= 600; ++seed) seen.insert(plain.row(0, seed));
+  CHECK(seen.size() > 110);  // of 120
+  CHECK(plain.row(0, 1) != plain.row(1, 1));
+  CHECK(Order(6, place({0, 1, 2, 0}), {2, 3}).always());  // in digits
+  CHECK(Order(6, place({0, -1, 5}), {6}).always());       // backwards
+  // Not all places, or one of them twice, or others; as they hang on the row.
+  CHECK_FALSE(Order(3, place({0, 1, 0}), {5}).always());
+  CHECK_FALSE(Order(5, place({0, 2, 0}), {5}).always());
+  CHECK_FALSE(Order(5, place({0, 1, 1}), {5}).always());
+  CHECK_FALSE(Order(6, place({0, 1, 1, 0}), {2, 3}).always());
+  CHECK_FALSE(Order(5, place({1, 1, 0}), {5}).always());
+  CHECK_FALSE(Order(5, Poly{}, {5}).always());
+  // Keys that may be undefined have no order; a kernel's results are its own.
+  CHECK_FALSE(Order(5, place({0, 1, 0}), {5}, {{1, 1, {{0, -1, 1, {0, 1, 0}}}}}).always());
+  CHECK_FALSE(Order(5, place({0, 1, 0}), {5}, {{1, 1, {{0, 1, 1, {0, 1, 0}}}}}, "sort:1:1 (x)#1").always());
+}
 
 TEST_CASE("S-27 equal keys stay where they are, if they are known to be equal") {
   for (const bool descending : {false, true}) {
