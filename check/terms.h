@@ -190,5 +190,7 @@ class Terms {
 
 // A literal as it is read (closed form or as it is), and whether the reading is within the rules of docs/manifest.md section 4.
 Number literal_value(const ir::Literal& l, ir::DType type);
+// p/q or sqrt(p/q) may stand for it.
+bool literal_may_be(const ir::Literal& l, int64_t p, int64_t q, bool root);
 
 }  // namespace shardproof::check

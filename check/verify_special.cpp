@@ -33,16 +33,6 @@ long double last_place(const ir::Literal& l) {
   return std::ldexp(1.0L, exponent - (l.format == DType::F32 ? 24 : l.format == DType::BF16 ? 8 : l.format == DType::F16 ? 11 : 53));
 }
 
-// p/q or sqrt(p/q) may stand for it.
-bool literal_may_be(const ir::Literal& l, int64_t p, int64_t q, bool root) {
-  if (l.kind != ir::Literal::Kind::Float || !std::isfinite(l.d) || l.d == 0 || q <= 0) return false;
-  const long double ulp = last_place(l);
-  if (!(static_cast<long double>(q) * static_cast<long double>(q) * ulp < 0.5L)) return false;
-  long double v = static_cast<long double>(std::abs(p)) / static_cast<long double>(q);
-  if (root) v = std::sqrt(v);
-  return std::fabs(v - std::fabs(static_cast<long double>(l.d))) <= ulp && (p < 0) == (l.d < 0);
-}
-
 // The fraction with the smallest denominator in [lo, hi], 0 <= lo <= hi, by continued fractions.
 std::optional<Form> simplest(long double lo, long double hi, long double most, int depth = 0) {
   const long double whole = std::floor(lo), limit = std::ldexp(1.0L, 60);
@@ -76,6 +66,15 @@ std::optional<Form> form_of(const Terms& terms, const Product& t) {
 }
 
 }  // namespace
+
+bool literal_may_be(const ir::Literal& l, int64_t p, int64_t q, bool root) {
+  if (l.kind != ir::Literal::Kind::Float || !std::isfinite(l.d) || l.d == 0 || q <= 0) return false;
+  const long double ulp = last_place(l);
+  if (!(static_cast<long double>(q) * static_cast<long double>(q) * ulp < 0.5L)) return false;
+  long double v = static_cast<long double>(std::abs(p)) / static_cast<long double>(q);
+  if (root) v = std::sqrt(v);
+  return std::fabs(v - std::fabs(static_cast<long double>(l.d))) <= ulp && (p < 0) == (l.d < 0);
+}
 
 // A literal stands for itself, or for the only short p/q or sqrt(p/q) within its last place (docs/manifest.md, section 4).
 std::string Verifier::reading(const ir::Literal& l, const Number& value, const Product* t, bool zero, ir::DType type) {

@@ -15,6 +15,7 @@ import pytest
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import fxtext  # noqa: E402
+import grid  # noqa: E402
 import schemas  # noqa: E402
 from evaluate import evaluate  # noqa: E402
 
@@ -191,6 +192,21 @@ def test_call(number, tool):
         assert verdict.startswith("unsupported")
     else:
         assert verdict == ""
+
+
+def test_the_grid_of_odd_arguments(tool):
+    calls = []
+    for func, args, kwargs in grid.calls():
+        args, kwargs = torch.utils._pytree.tree_map(fxtext.copy, (args, kwargs))
+        calls.append(fxtext.replay(func, args, kwargs))
+    agreed, wrong = set(), []
+    for call, verdict in fxtext.check(calls, tool):
+        if not verdict:
+            agreed.add(str(call.func))
+        elif not verdict.startswith("unsupported"):
+            wrong.append(f"{call.key()}: {verdict}")
+    assert wrong == []
+    assert {str(call.func) for call in calls} - agreed == set()  # refused for some arguments, never for all
 
 
 def test_table_agrees_with_pytorchs_schemas(tool):
