@@ -6,10 +6,10 @@
 #include <random>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "check/checker.h"
 #include "manifest/npy.h"
-#include "util/options.h"
 
 namespace {
 
@@ -55,17 +55,19 @@ int run(const std::string& path, std::string manifest_path, std::optional<uint64
 }  // namespace
 
 int main(int argc, char** argv) {
-  Command command("shardproof-check",
-                  "Re-checks a proof that `shardproof check --certificate` wrote. Exit: 0 accepted, 1 rejected, 2 cannot be read");
+  CLI::App app{"Re-checks a proof that `shardproof check --certificate` wrote. Exit: 0 accepted, 1 rejected, 2 cannot be read"};
   std::string certificate, manifest;
   std::optional<uint64_t> seed;
   bool quiet = false;
-  command.positional("CERTIFICATE", certificate, "The certificate");
-  command.option("--manifest", manifest, "It must be about exactly this manifest (default: the one that it names)");
-  command.option("--seed", seed, "Seed of the random functions (default: from the system)");
-  command.flag("--quiet", quiet, "Print only a rejection");
-  if (const std::string wrong = command.read({argv + 1, argv + argc}); !wrong.empty()) return unreadable({"SP200", wrong, "", 0, 0});
-  if (command.help_wanted()) return std::fputs(command.help().c_str(), stdout) < 0;
+  app.add_option("certificate", certificate, "The certificate")->required();
+  app.add_option("--manifest", manifest, "It must be about exactly this manifest (default: the one that it names)");
+  app.add_option("--seed", seed, "Seed of the random functions (default: from the system)");
+  app.add_flag("--quiet", quiet, "Print only a rejection");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
   try {
     const int code = run(certificate, manifest, seed, quiet);
     std::fflush(stdout);

@@ -26,13 +26,16 @@ for name in ('nlohmann_json', 'cmeel'):
   endif()
 endif()
 FetchContent_Declare(fmt GIT_REPOSITORY https://github.com/fmtlib/fmt GIT_TAG 9.1.0 FIND_PACKAGE_ARGS NAMES fmt)
-FetchContent_MakeAvailable(fmt)
+FetchContent_Declare(tomlplusplus GIT_REPOSITORY https://github.com/marzer/tomlplusplus GIT_TAG v3.3.0 FIND_PACKAGE_ARGS NAMES tomlplusplus)
+FetchContent_Declare(CLI11 GIT_REPOSITORY https://github.com/CLIUtils/CLI11 GIT_TAG v2.1.2 FIND_PACKAGE_ARGS NAMES CLI11)
+FetchContent_MakeAvailable(fmt tomlplusplus CLI11)
 if(NOT TARGET nlohmann_json::nlohmann_json)
   FetchContent_Declare(nlohmann_json GIT_REPOSITORY https://github.com/nlohmann/json GIT_TAG v3.11.2 FIND_PACKAGE_ARGS NAMES nlohmann_json)
   FetchContent_MakeAvailable(nlohmann_json)
 endif()
 # A check of a small case takes milliseconds, and loading and relocating libraries is a good part of them: what can be part of the commands
-# is. fmt's packages have no static library, but its headers hold all of it; one source file compiles what is used (src/fmt.cpp).
+# is. fmt's packages have no static library, but its headers hold all of it; one source file compiles what is used (src/fmt.cpp). Likewise
+# toml++, which one source file uses.
 get_target_property(fmt_type fmt::fmt TYPE)
 if(fmt_type STREQUAL SHARED_LIBRARY AND fmt_VERSION MATCHES "^(9|12)\\.")
   add_library(sp_fmt STATIC ${CMAKE_SOURCE_DIR}/src/fmt.cpp)
@@ -45,6 +48,8 @@ endif()
 if(fmt_VERSION VERSION_GREATER_EQUAL 11)  # fmt::join moved from format.h to ranges.h
   target_compile_options(sp_fmt INTERFACE -include fmt/ranges.h)
 endif()
+add_library(sp_toml INTERFACE)
+target_include_directories(sp_toml SYSTEM INTERFACE $<TARGET_PROPERTY:tomlplusplus::tomlplusplus,INTERFACE_INCLUDE_DIRECTORIES>)
 # The same for the commands themselves: the C++ run-time library and zlib.
 function(shardproof_static_runtime target)
   if(CMAKE_SYSTEM_NAME STREQUAL Linux AND NOT SHARDPROOF_SANITIZE)

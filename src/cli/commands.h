@@ -41,7 +41,7 @@ struct MutateArgs {
   uint64_t seed = 1;
   bool json = false;
   double time_limit = 0, mutant_limit = 4;
-  int64_t edits = 1;
+  int edits = 1;
   std::string keep, dump;
   std::vector<std::string> kinds;
   int64_t only = -1;
