@@ -23,6 +23,7 @@ for name in ('nlohmann_json', 'cmeel'):
   endif()
   if(cmeel_prefix)
     list(PREPEND CMAKE_PREFIX_PATH ${cmeel_prefix})
+    list(PREPEND CMAKE_LIBRARY_PATH ${cmeel_prefix}/lib64 ${cmeel_prefix}/lib)  # zlib's is in lib64 on every system
   endif()
 endif()
 FetchContent_Declare(fmt GIT_REPOSITORY https://github.com/fmtlib/fmt GIT_TAG 9.1.0 FIND_PACKAGE_ARGS NAMES fmt)
@@ -63,7 +64,7 @@ endif()
 find_package(ZLIB REQUIRED)
 find_library(ZLIB_ARCHIVE NAMES libz.a)
 set(SHARDPROOF_ZLIB ZLIB::ZLIB)
-if(ZLIB_ARCHIVE AND (cmeel_prefix OR NOT SHARDPROOF_PYTHON))
+if(ZLIB_ARCHIVE AND NOT SHARDPROOF_PYTHON)  # a wheel takes libz.so.1, which every Linux has
   set(SHARDPROOF_ZLIB ${ZLIB_ARCHIVE})
 endif()
 # A proof makes and throws away millions of small vectors; with mimalloc a large check takes a third less time than with glibc's malloc. The
@@ -73,10 +74,7 @@ if(NOT SHARDPROOF_SANITIZE)
 endif()
 # Nothing names it, so that a linker that drops what is not needed (Ubuntu's default) must be told.
 function(shardproof_allocator target)
-  if(cmeel_prefix AND TARGET mimalloc-static)  # a wheel brings no libraries of its own
-    target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src/new.cpp)
-    target_link_libraries(${target} PRIVATE mimalloc-static)
-  elseif(TARGET mimalloc)
+  if(TARGET mimalloc AND NOT SKBUILD)  # a wheel brings no libraries of its own
     target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src/new.cpp)
     target_link_libraries(${target} PRIVATE -Wl,--push-state,--no-as-needed mimalloc -Wl,--pop-state)
   endif()

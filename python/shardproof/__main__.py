@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from shardproof._flint import tell_where_flint_is
 from shardproof._report import ShardproofError
 from shardproof._run import checker_path, command_path
 from shardproof.doctor import doctor
@@ -35,6 +36,7 @@ def _become(find: Callable[[], pathlib.Path]) -> NoReturn:
         binary = str(find())
     except ShardproofError as error:
         sys.exit(f"shardproof: {error}")
+    tell_where_flint_is()
     os.execv(binary, [binary, *sys.argv[1:]])  # does not return
 
 

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shardproof._binary import as_text
+from shardproof._flint import tell_where_flint_is
 from shardproof._manifest import Manifest, absolute
 from shardproof._report import InputError, Recheck, Replay, Report, ShardproofError
 
@@ -49,6 +50,7 @@ def check(
 
 def replay(witness: str | os.PathLike[str], manifest: str | os.PathLike[str] | None = None) -> Replay:
     """Evaluates both programs on a saved witness and says whether that confirms the refutation."""
+    tell_where_flint_is()
     command = [str(command_path()), "replay", os.fspath(witness)]
     if manifest is not None:
         command += ["--manifest", os.fspath(manifest)]
@@ -173,6 +175,7 @@ def _unpacked(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
 def _check(
     path: pathlib.Path, time_limit: float | None, memory_limit: int | None, certificate: Any, witness: Any
 ) -> tuple[Mapping[str, Any], str]:
+    tell_where_flint_is()
     core = extension()
     # A limit on memory is set for a whole process, so it needs one of its own; SHARDPROOF asks for a particular command.
     if core is not None and memory_limit is None and "SHARDPROOF" not in os.environ:

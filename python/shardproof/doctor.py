@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
 import platform
 import subprocess
 
+from shardproof._flint import flint_library
 from shardproof._report import ShardproofError
 from shardproof._run import command_path, extension
 from shardproof._version import __version__
@@ -46,6 +48,8 @@ def lines() -> list[str]:
         out.append(f"certificate checker: {checker if checker.exists() else 'not found beside the command'}")
     except ShardproofError as error:
         out.append(f"command: {error}")
+    flint = os.environ.get("SHARDPROOF_FLINT") or flint_library()
+    out.append(f"FLINT, to evaluate programs: {flint or 'the one that the command was built with, or the system has'}")
     for package, gives, tested in FRAMEWORKS:
         version = _version(package)
         note = (
