@@ -1,6 +1,6 @@
 # Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 # Three ways to the same libraries. A build of the commands takes Debian's packages (tools/setup.sh installs them), or FetchContent where they are not
-# there. A wheel takes packages of PyPI, which pip installs for the build (pyproject.toml), so that a compiler is all that `pip install .` needs.
+# there. A wheel takes packages of PyPI, which pip installs for the build (pyproject.toml); PyPI has no CLI11 and no toml++, so these two are found or fetched.
 include(FetchContent)
 set(FETCHCONTENT_TRY_FIND_PACKAGE_MODE ALWAYS)
 
