@@ -54,7 +54,6 @@ const HloLowering::Handlers& HloLowering::handlers() {
       {"domain", &L::identity},
       {"sharding-constraint", &L::identity},
       {"reshard", &L::identity},
-      {"sharding-group", &L::token},
       {"optimization-barrier", &L::identity},
       {"opt-barrier", &L::identity},
       {"add-dependency", &L::identity},

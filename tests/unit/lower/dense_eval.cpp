@@ -157,6 +157,13 @@ double float_fn(Fn fn, const std::vector<double>& v) {
       return x <= -1 ? -HUGE_VAL : x >= 1 ? HUGE_VAL : (low + high) / 2;
     }
     case Fn::Lgamma: return std::lgamma(x);
+    case Fn::Digamma: {  // of positive numbers: psi(x) = psi(x + 1) - 1/x, and its series for large ones
+      if (!(x > 0)) unknown("digamma of what is not positive");
+      double y = x, sum = 0;
+      for (; y < 20; ++y) sum -= 1 / y;
+      const double z = 1 / (y * y);
+      return sum + std::log(y) - 0.5 / y - z * (1.0 / 12 - z * (1.0 / 120 - z / 252));
+    }
     case Fn::Floor: return std::floor(x);
     case Fn::Ceil: return std::ceil(x);
     case Fn::Round: return std::nearbyint(x);

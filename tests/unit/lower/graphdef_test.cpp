@@ -181,5 +181,73 @@ TEST_CASE("refusals") {
             .find("calls itself") != std::string::npos);
 }
 
+TEST_CASE("gathers, scatters and exchanges of all versions; replicas; draws") {
+  const std::string keys = number("n", 2) + number("k", 6) + number("i", 1), end = node("Identity", "Identity", {"r"});
+  const auto keyed = [&](const std::string& op, const std::string& attrs = "") {
+    return ok(placeholder("x", "4,3") + keys + node("r", op, {"x", "n", "k", "i"}, attrs) + end);
+  };
+  for (const char* op : {"CollectiveGatherV2", "CollectiveAllToAllV2"}) {
+    frontend::Program p = keyed(op);
+    const ir::Node& n = only(p, op == std::string("CollectiveGatherV2") ? ir::Op::AllGather : ir::Op::AllToAll);
+    CHECK(n.group->name == "6");
+    CHECK(n.group->size == 2);
+    CHECK(n.a[0] == 0);
+    CHECK(n.shape == (n.op == ir::Op::AllGather ? ir::Shape{8, 3} : ir::Shape{4, 3}));
+  }
+  const std::string mean = attr_s("merge_op", "Add") + attr_s("final_op", "Div");
+  CHECK(only(keyed("CollectiveReduceScatterV2", mean), ir::Op::ReduceScatter).a == std::vector<int64_t>{1, 0});
+  CHECK(only(keyed("CollectiveReduceScatterV2", mean), ir::Op::ReduceScatter).shape == ir::Shape{2, 3});
+  frontend::Program first =
+      ok(placeholder("x", "4,3") +
+         node("r", "CollectiveGather", {"x"}, "attr { key: \"group_size\" value { i: 3 } } attr { key: \"group_key\" value { i: 9 } } ") +
+         end);
+  CHECK(only(first, ir::Op::AllGather).shape == ir::Shape{12, 3});
+  CHECK(only(first, ir::Op::AllGather).group->name == "9");
+  const std::string everyone =
+      "node { name: \"g\" op: \"Const\" attr { key: \"value\" value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 0 } dim { "
+      "size: 0 } } } } } }\n";
+  frontend::Program third =
+      ok(placeholder("x", "4,3") + number("k", 5) + number("me", 0) + number("n", 2) + everyone +
+         node("c", "CollectiveInitializeCommunicator", {"k", "me", "n"}) + node("r", "CollectiveAllToAllV3", {"x", "c", "g"}) + end);
+  CHECK(only(third, ir::Op::AllToAll).group->name == "5");
+  CHECK(only(third, ir::Op::AllToAll).a == std::vector<int64_t>{0, 0});
+
+  const std::string pairs =
+      "node { name: \"g\" op: \"Const\" attr { key: \"value\" value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } dim { "
+      "size: 2 } } int_val: [0, 2, 1, 3] } } } }\n";
+  const auto replicas = [&](const std::string& op, std::vector<std::string> inputs, const std::string& attrs) {
+    return ok(placeholder("x", "4,6") + pairs + number("one", 1) + node("r", op, inputs, attrs) + end);
+  };
+  frontend::Program sum = replicas("XlaAllReduce", {"x", "g"}, attr_s("reduce_op", "Max") + attr_s("mode", "CrossReplica"));
+  CHECK(only(sum, ir::Op::AllReduce).fn == ir::Fn::Max);
+  CHECK(only(sum, ir::Op::AllReduce).group->members == std::vector<std::vector<int64_t>>{{0, 2}, {1, 3}});
+  frontend::Program scatter = replicas("XlaReduceScatter", {"x", "g", "one"}, attr_s("reduce_op", "Mean"));
+  CHECK(only(scatter, ir::Op::ReduceScatter).a == std::vector<int64_t>{1, 1});
+  CHECK(only(scatter, ir::Op::ReduceScatter).shape == ir::Shape{4, 3});
+  frontend::Program exchange =
+      replicas("AllToAll", {"x", "g"},
+               "attr { key: \"split_dimension\" value { i: 1 } } attr { key: \"concat_dimension\" value { i: 0 } } "
+               "attr { key: \"split_count\" value { i: 2 } } ");
+  CHECK(only(exchange, ir::Op::AllToAll).a == std::vector<int64_t>{1, 0});
+  CHECK(only(exchange, ir::Op::AllToAll).shape == ir::Shape{8, 3});
+  frontend::Program sent = replicas("CollectivePermute", {"x", "g"}, "");
+  CHECK(only(sent, ir::Op::Permute).b == std::vector<int64_t>{0, 2, 1, 3});
+  frontend::Program id = ok(node("r", "XlaReplicaId", {}) + end);
+  CHECK(only(id, ir::Op::RankId).a == std::vector<int64_t>{1});
+
+  const std::string shape =
+      "node { name: \"s\" op: \"Const\" attr { key: \"value\" value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } int_val: "
+      "[3, 5] } } } }\n";
+  for (const char* op : {"RandomUniform", "RandomStandardNormal"}) {
+    frontend::Program draw = ok(shape + node("r", op, {"s"}, "attr { key: \"dtype\" value { type: DT_FLOAT } } ") + end);
+    CHECK(only(draw, ir::Op::Random).shape == ir::Shape{3, 5});
+    CHECK(only(draw, ir::Op::Random).name == (op == std::string("RandomUniform") ? "uniform" : "normal"));
+  }
+  frontend::Program returned = ok(placeholder("x", "4") + node("d", "DebugIdentity", {"x"}) + node("r", "Neg", {"d"}) +
+                                  node("back", "_Retval", {"r"}, "attr { key: \"index\" value { i: 0 } } "));
+  REQUIRE(returned.outputs.size() == 1);
+  CHECK(returned.graph[returned.outputs[0].node].fn == ir::Fn::Neg);
+}
+
 }  // namespace
 }  // namespace shardproof

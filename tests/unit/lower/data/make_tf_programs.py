@@ -190,6 +190,49 @@ def train(a, t):
 case("train_step", train, floats(5, 4), floats(5, 3), variables=(W, B, STEP))
 case("variables_with_shapes", lambda a: tf.gather(W, [2, 0]) @ tf.transpose(W) + a, floats(2, 4), variables=(W,), shapes=True)
 
+# --- operators that tf's own functions no longer make, but saved graphs have
+raw = tf.raw_ops
+old = np.random.RandomState(12)
+
+
+def some(*shape, low=-2.0, high=2.0):
+    return np.round(old.uniform(low, high, shape), 2).astype(np.float32)
+
+
+p, q, above = some(3, 4), some(3, 4), some(3, 4, low=0.2)
+case("old_sums", lambda a, b: (raw.AccumulateNV2(inputs=[a, b, a], shape=[3, 4]), raw.Add(x=a, y=b), raw.BiasAddV1(value=a, bias=b[0])), p, q)
+case("old_products", lambda a, b: (raw.BatchMatMul(x=a, y=b, adj_y=True), raw.BatchMatMulV3(x=a, y=b, Tout=tf.float32, adj_x=True)), some(2, 3, 4), some(2, 3, 4))
+case("old_quotients", lambda a, b: (raw.Div(x=a, y=b), raw.Inv(x=b), raw.InvGrad(y=b, dy=a), raw.Digamma(x=b)), p, above)
+case("old_remainder", lambda a: raw.Mod(x=a, y=np.int32(3)), old.randint(-7, 8, 9).astype(np.int32))
+case("old_clip", lambda a, b: (raw.ClipByValue(t=a, clip_value_min=-0.5, clip_value_max=0.75), raw.SoftplusGrad(gradients=a, features=b)), p, q)
+case("old_concat", lambda a, b: (raw.Concat(concat_dim=1, values=[a, b]), raw.Gather(params=a, indices=[2, 0])), p, q)
+case("old_shapes", lambda a, b: (raw.Rank(input=a), raw.Size(input=a), *raw.ShapeN(input=[a, b[0]]), raw.OnesLike(x=a)), p, q)
+case("old_broadcast", lambda a, b: (raw.BroadcastArgs(s0=tf.shape(a), s1=tf.shape(b)), *raw.BroadcastGradientArgs(s0=tf.shape(a), s1=tf.shape(b))), some(3, 1), some(2, 1, 4))
+case("old_identities", lambda a: raw.PreventGradient(input=raw.Snapshot(input=raw.EnsureShape(input=a, shape=[3, 4]))), p)
+case("old_checks", lambda a: (raw.CheckNumerics(tensor=a, message="m"), raw.CheckNumericsV2(tensor=a, message="m"), raw.IsInf(x=a / tf.round(a))), p)
+case("old_scatter", lambda a, b: raw.TensorScatterSub(tensor=a, indices=[[2], [0], [2]], updates=b), p, q)
+
+
+def asserted(a):
+    raw.Assert(condition=tf.reduce_all(a < 100.0), data=[a])
+    with tf.control_dependencies([a]):
+        trigger = raw.ControlTrigger()
+    with tf.control_dependencies([trigger]):
+        return tf.identity(a) * 2.0
+
+
+case("old_control", asserted, p)
+V, M = tf.Variable(some(4)), tf.Variable(some(4))
+
+
+def applied(a):
+    raw.ResourceApplyGradientDescent(var=V.handle, alpha=0.5, delta=a)
+    raw.ResourceApplyMomentum(var=V.handle, accum=M.handle, lr=0.1, grad=a, momentum=0.9, use_nesterov=True)
+    return V.read_value() * M.read_value()
+
+
+case("old_optimizers", applied, some(4), variables=(V, M))
+
 
 def value(v):
     v = np.asarray(v)
@@ -216,7 +259,7 @@ def main():
         entry["variables"] = [] if shapes else [[internal.op.name, list(captured[id(external)].shape)] for external, internal in concrete.graph.captures if id(external) in captured]
         results = tf.nest.flatten(concrete(*[tf.constant(a) for a in args]), expand_composites=True)
         entry["outputs"] = [value(r.numpy()) for r in results]
-        written = {n.name for n in graph.node if "Assign" in n.op}
+        written = {n.name for n in graph.node if "Assign" in n.op or "ResourceApply" in n.op}
         entry["updated"] = [value(v.numpy()) for v in resources] if written else []
         if name in ("matmul", "calls", "train_step", "half"):
             entry["bytes"] = graph.SerializeToString().hex()
