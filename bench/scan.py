@@ -11,6 +11,7 @@ usage: scan.py [--binary PATH] [--layers 4,16,126] [--unroll N] [--runs N] [--ja
 """
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -155,8 +156,8 @@ def write_case(folder: pathlib.Path, seq: str, dist: str, inputs: dict[str, str]
     (folder / "case.json").write_text(json.dumps(case), encoding="utf-8")
 
 
-def block_case(folder: pathlib.Path, layers: int, backward: bool) -> None:
-    """A transformer block under lax.scan; heads and hidden features are cut by shard_map."""
+def block_case(folder: pathlib.Path, layers: int, backward: bool, recomputed: bool = False) -> None:
+    """A transformer block under lax.scan; heads and hidden features are cut by shard_map. `recomputed`: the backward pass computes the block again."""
     import jax
     import jax.numpy as jnp
     from jax import lax
@@ -200,7 +201,10 @@ def block_case(folder: pathlib.Path, layers: int, backward: bool) -> None:
 
     def program(enter: Any, leave: Any) -> Any:
         def forward(p: Any, x: Any) -> Any:
-            return lax.scan(lambda c, w: (block(c, w, enter, leave), None), x, p)[0]
+            def step(c: Any, w: Any) -> Any:
+                return block(c, w, enter, leave), None
+
+            return lax.scan(jax.checkpoint(step) if recomputed else step, x, p)[0]
 
         if not backward:
             return forward
@@ -265,6 +269,7 @@ def main() -> None:
     ]
     if args.jax:
         cases += [("JAX block, forward", block_case, False), ("JAX block, forward and backward", block_case, True)]
+        cases += [("JAX block, backward recomputed", functools.partial(block_case, recomputed=True), True)]
     lines = [
         f"Measured with {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}, median of {args.runs} runs.",
         "",

@@ -50,6 +50,12 @@ bool fits_group(const ir::Node& node, const ir::Shape& in, int64_t n) {
 
 void Linker::emit_node(const frontend::Program& program, std::vector<ir::NodeId>& map, ir::NodeId id, int side_of) {
   const ir::Node& source = program.graph[id];
+  if (!stacks_.empty()) {
+    if (const ir::NodeId again = row_again(program, map, id, side_of); again != ir::kNoNode) {
+      map[id] = again;
+      return;
+    }
+  }
   if (source.op == ir::Op::GlobalToLocal) {  // this rank's part of its own view
     const ir::NodeId x = map[source.in[0]];
     const size_t rank = source.shape.size(), p = side_of < 0 ? 0 : static_cast<size_t>(side_of % partitions_);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -97,10 +98,16 @@ class Linker {
   // --- loops.cpp
   void relate_loops();
   void pair_loops();
-  void related(Loop::Carried& carried, const std::vector<const frontend::Loop::Carried*>& of, size_t choice);
+  void related(Loop::Carried& carried, const std::vector<const frontend::Loop::Carried*>& of, size_t choice, int64_t rounds);
   std::vector<manifest::Placement> loop_candidates(const std::vector<const frontend::Loop::Carried*>& of);
+  std::vector<int64_t> loop_scales() const;
   void check_loop_events();
   void finish_loops();
+  // --- stacks.cpp
+  void find_stacks();
+  bool only_rows(size_t side, size_t loop, size_t carried) const;
+  ir::NodeId in_round(size_t loop, ir::NodeId root, ir::NodeId round);
+  ir::NodeId row_again(const frontend::Program& program, const std::vector<ir::NodeId>& map, ir::NodeId id, int side);
   // --- outputs.cpp
   Failure outputs();
   Failure expectation(Output& output, const manifest::OutputSpec* spec, const std::string& of, const std::string& key);
@@ -142,6 +149,17 @@ class Linker {
   std::vector<std::vector<std::vector<int>>> loop_pairs_;                       // [loop][carried][side]: which of its values, or -1
   std::vector<std::vector<std::pair<ir::NodeId, ir::NodeId>>> loop_values_;     // [side]: (node of the program, joint node)
   std::map<std::vector<int64_t>, std::vector<manifest::Placement>> loop_memo_;  // candidates by shapes
+  std::vector<std::vector<std::pair<ir::NodeId, ir::NodeId>>> loop_nodes_;      // [loop]: joint nodes before a round and behind the loop
+  // Stacks of which a loop writes each row once: what is written in round r is row r, or that from the end.
+  struct Stack {
+    size_t loop, carried;  // in the program
+    ir::NodeId before, next, update, after;
+    bool from_end;
+    bool only_rows;  // nobody reads it whole
+  };
+  std::unordered_map<const frontend::Program*, std::vector<Stack>> stacks_;
+  std::map<std::pair<size_t, ir::NodeId>, std::unordered_map<ir::NodeId, ir::NodeId>> again_;  // (loop, round): joint nodes made for it
+  std::map<std::tuple<ir::NodeId, int64_t, bool, bool>, ir::NodeId> rounds_of_;
 };
 
 }  // namespace shardproof::link

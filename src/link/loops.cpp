@@ -86,25 +86,31 @@ void Linker::pair_loops() {
     }
   }
   for (size_t k = 0; k < n; ++k) {
-    const std::vector<frontend::Loop::Carried>& mine = seq_->loops[k].carried;
+    const auto carried = [&](size_t s) {
+      std::vector<size_t> those;
+      for (size_t c = 0; c < program(s).loops[k].carried.size(); ++c)
+        if (!only_rows(s, k, c)) those.push_back(c);
+      return those;
+    };
+    const auto initial = [&](size_t s, size_t c) -> const ir::Node& { return program(s).graph[program(s).loops[k].carried[c].initial]; };
+    const std::vector<size_t> mine = carried(0);
     std::vector<std::vector<int>> pairs(mine.size(), std::vector<int>(sides, -1));
-    for (size_t c = 0; c < mine.size(); ++c) pairs[c][0] = static_cast<int>(c);
+    for (size_t c = 0; c < mine.size(); ++c) pairs[c][0] = static_cast<int>(mine[c]);
     std::vector<std::vector<int>> alone;
     for (size_t s = 1; s < sides; ++s) {
-      const frontend::Program& p = program(s);
-      const std::vector<frontend::Loop::Carried>& theirs = p.loops[k].carried;
+      const std::vector<size_t> theirs = carried(s);
       const bool equally_many = theirs.size() == mine.size();
       size_t at = 0;
       for (size_t d = 0; d < theirs.size(); ++d) {
         // In order; where there are not equally many, with the next one that it may be a part of.
         size_t c = equally_many ? d : at;
-        while (!equally_many && c < mine.size() && !alike(seq_->graph[mine[c].initial], p.graph[theirs[d].initial])) ++c;
-        if (c < mine.size() && alike(seq_->graph[mine[c].initial], p.graph[theirs[d].initial])) {
-          pairs[c][s] = static_cast<int>(d);
+        while (!equally_many && c < mine.size() && !alike(initial(0, mine[c]), initial(s, theirs[d]))) ++c;
+        if (c < mine.size() && alike(initial(0, mine[c]), initial(s, theirs[d]))) {
+          pairs[c][s] = static_cast<int>(theirs[d]);
           at = c + 1;
         } else {
           alone.emplace_back(sides, -1);
-          alone.back()[s] = static_cast<int>(d);
+          alone.back()[s] = static_cast<int>(theirs[d]);
         }
       }
     }
@@ -165,64 +171,95 @@ std::vector<Placement> Linker::loop_candidates(const std::vector<const frontend:
   return it->second;
 }
 
-// Makes the nodes that stand for a carried value, in a round and behind the loop.
-void Linker::related(Loop::Carried& carried, const std::vector<const frontend::Loop::Carried*>& of, size_t choice) {
-  const std::vector<Placement> candidates = loop_candidates(of);
-  carried.candidates = candidates.size();
-  carried.related = choice < candidates.size();
-  for (bool behind : {false, true}) {
-    std::vector<ir::NodeId> nodes(of.size(), ir::kNoNode);
-    const auto type = [&](size_t s) -> const ir::Node& { return program(s).graph[of[s]->initial]; };
-    const std::string name = fmt::format("{}{}", carried.name, behind ? " behind the loop" : "");
+// Makes the nodes that stand for a carried value: in a round, behind the loop, and (where rows of stacks are made again) in all rounds.
+void Linker::related(Loop::Carried& carried, const std::vector<const frontend::Loop::Carried*>& of, size_t choice, int64_t rounds) {
+  const std::vector<Placement> placements = loop_candidates(of);
+  const auto type = [&](size_t s) -> const ir::Node& { return program(s).graph[of[s]->initial]; };
+  std::vector<int64_t> scales{1};
+  if (!placements.empty() && exact_float(type(0).dtype)) scales = loop_scales();
+  carried.candidates = placements.size() * scales.size();
+  carried.related = choice < carried.candidates;
+  if (carried.related) carried.scale = scales[choice / placements.size()];
+  struct Kind {
+    std::vector<ir::NodeId>* nodes;
+    const char* words;
+    ir::Shape prefix;
+  };
+  std::vector<Kind> kinds{{&carried.before, "", {}}, {&carried.after, " behind the loop", {}}};
+  if (rounds > 0) kinds.push_back({&carried.history, " in all rounds", {rounds}});
+  for (const Kind& kind : kinds) {
+    std::vector<ir::NodeId>& nodes = *kind.nodes;
+    nodes.assign(of.size(), ir::kNoNode);
+    const std::string name = carried.name + kind.words;
+    const auto in_all = [&](const ir::Shape& shape) {
+      ir::Shape all = kind.prefix;
+      all.insert(all.end(), shape.begin(), shape.end());
+      return all;
+    };
     b_.label = name;
     if (!carried.related) {
       for (size_t s = 0; s < of.size(); ++s)
-        if (of[s]) nodes[s] = b_.input(s == 0 ? name : fmt::format("{}@rank{}", name, s - 1), type(s).dtype, type(s).shape);
-    } else {
-      const Placement& placement = candidates[choice];
-      carried.initial.expect = carried.next.expect = placement;
-      const ir::Shape shape = type(0).shape;
-      const ir::DType dtype = type(0).dtype;
-      const std::vector<const Step*> steps = reductions(placement);
-      std::vector<ir::NodeId> summands;
-      if (steps.empty()) {
-        summands = {b_.input(name, dtype, shape)};
-        nodes[0] = copy_of(out.graph, summands[0]);
-      } else {
-        for (int64_t owner : summand_ranks(steps, out.mesh, 0))
-          summands.push_back(b_.input(fmt::format("{}@part{}", name, owner), dtype, shape));
-        nodes[0] = combine(b_, steps, out.mesh, summands);
-      }
-      struct Made {
-        Part part;
-        size_t summand;
-        ir::DType dtype;
-        ir::NodeId node;
-      };
-      std::vector<Made> made;
-      for (size_t s = 1; s < of.size(); ++s) {
-        const auto rank = static_cast<int64_t>(s - 1);
-        Part part;
-        SP_CHECK(part_of(placement, out.mesh, shape, rank, part).empty());
-        const std::vector<int64_t> mine = summand_ranks(steps, out.mesh, rank);
-        const auto summand = static_cast<size_t>(std::find(mine.begin(), mine.end(), rank) - mine.begin());
-        SP_CHECK(summand < summands.size());
-        const auto same = std::find_if(made.begin(), made.end(),
-                                       [&](const Made& x) { return x.summand == summand && x.part == part && x.dtype == type(s).dtype; });
-        if (same != made.end()) {
-          nodes[s] = same->node;
-          continue;
-        }
-        nodes[s] = copy_of(out.graph, b_.convert(view(b_, summands[summand], part, Padding::Leave), type(s).dtype));
-        SP_CHECK(b_.shape(nodes[s]) == type(s).shape);
-        made.push_back({part, summand, type(s).dtype, nodes[s]});
-      }
+        if (of[s]) nodes[s] = b_.input(s == 0 ? name : fmt::format("{}@rank{}", name, s - 1), type(s).dtype, in_all(type(s).shape));
+      continue;
     }
-    for (size_t s = 0; s < of.size(); ++s)
-      if (of[s]) loop_values_[s].emplace_back(behind ? of[s]->after : of[s]->before, nodes[s]);
-    (behind ? carried.after : carried.before) = std::move(nodes);
+    const Placement& placement = placements[choice % placements.size()];
+    carried.initial.expect = carried.next.expect = placement;
+    const ir::Shape shape = type(0).shape;
+    const ir::DType dtype = type(0).dtype;
+    const std::vector<const Step*> steps = reductions(placement);
+    std::vector<ir::NodeId> summands;
+    if (steps.empty()) {
+      summands = {b_.input(name, dtype, in_all(shape))};
+      nodes[0] = copy_of(out.graph, summands[0]);
+    } else {
+      for (int64_t owner : summand_ranks(steps, out.mesh, 0))
+        summands.push_back(b_.input(fmt::format("{}@part{}", name, owner), dtype, in_all(shape)));
+      nodes[0] = combine(b_, steps, out.mesh, summands);
+    }
+    struct Made {
+      Part part;
+      size_t summand;
+      ir::DType dtype;
+      ir::NodeId node;
+    };
+    std::vector<Made> made;
+    for (size_t s = 1; s < of.size(); ++s) {
+      const auto rank = static_cast<int64_t>(s - 1);
+      Part part;
+      SP_CHECK(part_of(placement, out.mesh, shape, rank, part).empty());
+      for (Cut& cut : part.cuts) cut.dim += static_cast<int64_t>(kind.prefix.size());
+      part.shape = in_all(part.shape);
+      part.valid = in_all(part.valid);
+      const std::vector<int64_t> mine = summand_ranks(steps, out.mesh, rank);
+      const auto summand = static_cast<size_t>(std::find(mine.begin(), mine.end(), rank) - mine.begin());
+      SP_CHECK(summand < summands.size());
+      const auto same = std::find_if(made.begin(), made.end(),
+                                     [&](const Made& x) { return x.summand == summand && x.part == part && x.dtype == type(s).dtype; });
+      if (same != made.end()) {
+        nodes[s] = same->node;
+        continue;
+      }
+      const ir::NodeId own = scaled(b_, view(b_, summands[summand], part, Padding::Leave), carried.scale, 1);
+      nodes[s] = copy_of(out.graph, b_.convert(own, type(s).dtype));
+      SP_CHECK(b_.shape(nodes[s]) == in_all(type(s).shape));
+      made.push_back({part, summand, type(s).dtype, nodes[s]});
+    }
+  }
+  for (size_t s = 0; s < of.size(); ++s) {
+    if (!of[s]) continue;
+    loop_values_[s].emplace_back(of[s]->before, carried.before[s]);
+    loop_values_[s].emplace_back(of[s]->after, carried.after[s]);
   }
   b_.label.clear();
+}
+
+// What ranks may have the sequential value times: as many as share a mean (each rank's loss is divided by the number of its own tokens).
+std::vector<int64_t> Linker::loop_scales() const {
+  std::vector<int64_t> scales{1};
+  for (const manifest::Axis& axis : out.mesh.axes)
+    for (size_t k = 0, n = scales.size(); k < n; ++k)
+      if (std::find(scales.begin(), scales.end(), scales[k] * axis.size) == scales.end()) scales.push_back(scales[k] * axis.size);
+  return scales;
 }
 
 void Linker::relate_loops() {
@@ -230,10 +267,15 @@ void Linker::relate_loops() {
   bool any = !seq_->loops.empty();
   for (const ProgramPtr& p : ranks_) any |= !p->loops.empty();
   if (!any) return;
+  find_stacks();
   pair_loops();
   loop_values_.resize(sides);
-  if (!out.loops_differ.empty()) return;
+  if (!out.loops_differ.empty()) {
+    stacks_.clear();
+    return;
+  }
   input_forms();
+  loop_nodes_.resize(seq_->loops.size());
   for (size_t k = 0; k < seq_->loops.size(); ++k) {
     Loop loop;
     loop.name = seq_->loops[k].name;
@@ -249,6 +291,17 @@ void Linker::relate_loops() {
     fact.fact.high = static_cast<double>(loop.rounds);
     fact.fact.text = fmt::format("{} is a round of its loop", loop.name);
     out.facts.push_back(std::move(fact));
+    const auto is_stack = [&](const frontend::Loop::Carried* v) {
+      return std::any_of(stacks_.begin(), stacks_.end(), [&](const auto& of_program) {
+        return std::any_of(of_program.second.begin(), of_program.second.end(), [&](const Stack& t) {
+          return t.loop == k && t.carried < of_program.first->loops[k].carried.size() &&
+                 &of_program.first->loops[k].carried[t.carried] == v;
+        });
+      });
+    };
+    const bool any_stack = std::any_of(stacks_.begin(), stacks_.end(), [&](const auto& of_program) {
+      return std::any_of(of_program.second.begin(), of_program.second.end(), [&](const Stack& t) { return t.loop == k; });
+    });
     for (size_t c = 0; c < loop_pairs_[k].size(); ++c) {
       std::vector<const frontend::Loop::Carried*> of(sides, nullptr);
       Loop::Carried carried;
@@ -259,8 +312,28 @@ void Linker::relate_loops() {
         if (carried.name.empty()) carried.name = of[s]->name;
       }
       const size_t choice = k < loop_choice.size() && c < loop_choice[k].size() ? loop_choice[k][c] : 0;
-      related(carried, of, choice);
+      // A stack is no part of what its own rows are made of.
+      const bool stack = std::any_of(of.begin(), of.end(), [&](const frontend::Loop::Carried* v) { return v && is_stack(v); });
+      related(carried, of, choice, any_stack && !stack ? loop.rounds : 0);
+      for (size_t s = 0; s < sides; ++s)
+        if (of[s]) loop_nodes_[k].emplace_back(carried.before[s], carried.after[s]);
       loop.carried.push_back(std::move(carried));
+    }
+    for (size_t s = 0; s < sides; ++s) {
+      size_t stacks = 0;
+      for (size_t c = 0; c < program(s).loops[k].carried.size(); ++c) {
+        const frontend::Loop::Carried& own = program(s).loops[k].carried[c];
+        if (!only_rows(s, k, c)) continue;
+        ++stacks;
+        ir::NodeId nodes[2];
+        for (size_t j = 0; j < 2; ++j) {
+          const ir::Node& like = program(s).graph[own.initial];
+          nodes[j] = b_.input(fmt::format("{}, rows of rank {}", own.name, static_cast<int64_t>(s) - 1), like.dtype, like.shape);
+          loop_values_[s].emplace_back(j == 0 ? own.before : own.after, nodes[j]);
+        }
+        loop_nodes_[k].emplace_back(nodes[0], nodes[1]);
+      }
+      loop.stacks = std::max(loop.stacks, stacks);
     }
     out.loops.push_back(std::move(loop));
   }
@@ -300,10 +373,11 @@ void Linker::finish_loops() {
             SP_CHECK(node != ir::kNoNode);
           }
           if (s == 0)
-            o->sequential = node;
+            o->sequential = node == ir::kNoNode ? node : scaled(b_, node, carried.scale, 1);
           else
             o->distributed.push_back(node);
         }
+        side(kShared);
       }
     }
   }

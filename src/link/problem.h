@@ -63,6 +63,9 @@ struct CommunicationFault {
 // anything about such a graph must prove, too, that the relations hold at first (`initial`) and that a round keeps them (`next`), and that
 // these values are finite, which free tensors are. `initial.expect` is the relation; where a side lacks the value or no placement fits, its
 // values are free without a relation (`related` is false).
+// Under a relation with a scale, the sequential value times it has the placement: `initial` and `next` have that product. A value that is a
+// row of a stack behind the loop is made again where it is read (stacks.cpp): `history` has what is carried into all rounds, under the same
+// relation, with the round as first dimension. Stacks that are read in no other way are not carried.
 struct Loop {
   std::string name;
   int64_t rounds = 0;
@@ -71,11 +74,14 @@ struct Loop {
     std::string name;
     bool related = false;
     size_t candidates = 0;  // how many relations there are to choose from
-    Output initial, next;   // sequential or distributed values may be kNoNode
+    int64_t scale = 1;
+    Output initial, next;  // sequential or distributed values may be kNoNode
     // What stands for the value in a round and behind the loop, per side (kSequential first, then the ranks): no two sides share one.
-    std::vector<ir::NodeId> before, after;
+    std::vector<ir::NodeId> before, after, history;  // history: empty, or kNoNode where there is none
   };
   std::vector<Carried> carried;
+  size_t stacks = 0;         // how many are made again by rows, on the side that has most
+  bool unknown_row = false;  // a row is made of what is not known for other rounds, and was not made again
 };
 // Which relation each carried value is tried with: per loop, per value of Loop::carried, a number below its candidates.
 using LoopChoice = std::vector<std::vector<size_t>>;

@@ -40,6 +40,8 @@ class Search {
       Result<link::Problem> linked = link::link(m_, programs_, choice_);
       if (!linked) return fail(linked.error().message);
       if (!linked->loops_differ.empty()) return fail(linked->loops_differ);
+      for (const link::Loop& loop : linked->loops)
+        if (loop.unknown_row) refused(Rule::L87);
       found_ = {};
       found_.problem = std::make_shared<link::Problem>(std::move(*linked));
       Limits own = limits_;
@@ -117,7 +119,7 @@ class Search {
         if ((!at_first && !then) || !refused(Rule::L73)) continue;
         failing_.insert({k, c});
         if (failing_.size() == 1)
-          why_ = fmt::format("{} is not {} {}: {}", v.name, v.related ? to_string(v.initial.expect, found_.problem->mesh) : "finite",
+          why_ = fmt::format("{} is not {} {}: {}", v.name, v.related ? relation_of(v, found_.problem->mesh) : "finite",
                              at_first ? "at first" : "after a round", at_first ? *at_first : *then);
         if (!v.related) return true;  // nothing else can be tried
       }
@@ -167,6 +169,11 @@ class Search {
     return false;
   }
 
+  static std::string relation_of(const Carried& v, const manifest::Mesh& mesh) {
+    const std::string placement = to_string(v.initial.expect, mesh);
+    return v.scale == 1 ? placement : fmt::format("{} times {}", placement, v.scale);
+  }
+
   Induction done() {
     const link::Problem& p = *found_.problem;
     fired(Rule::L73);
@@ -175,7 +182,12 @@ class Search {
       for (const Carried& v : loop.carried) {
         const bool both = v.initial.sequential != ir::kNoNode && std::none_of(v.initial.distributed.begin(), v.initial.distributed.end(),
                                                                               [](NodeId x) { return x == ir::kNoNode; });
-        words.push_back(fmt::format("{}: {}", v.name, v.related ? to_string(v.initial.expect, p.mesh) : both ? "any" : "on one side only"));
+        words.push_back(fmt::format("{}: {}", v.name, v.related ? relation_of(v, p.mesh) : both ? "any" : "on one side only"));
+      }
+      if (loop.stacks) {
+        fired(Rule::L87);
+        words.push_back(fmt::format("{} by rows, made again where they are read",
+                                    loop.stacks == 1 ? "a stack" : fmt::format("{} stacks", loop.stacks)));
       }
       found_.loops.push_back(fmt::format("{}, {} rounds: {}", loop.name, loop.rounds,
                                          words.empty() ? "carries nothing but counters" : fmt::format("{}", fmt::join(words, "; "))));
@@ -207,7 +219,7 @@ std::vector<char> depends_on_inputs(const link::Problem& problem) {
   for (const link::Loop& loop : problem.loops) {
     stands[loop.round] = 1;
     for (const Carried& v : loop.carried) {
-      for (const std::vector<NodeId>* nodes : {&v.before, &v.after}) {
+      for (const std::vector<NodeId>* nodes : {&v.before, &v.after, &v.history}) {
         for (size_t s = 0; s < nodes->size(); ++s) {
           const NodeId id = (*nodes)[s];
           if (id == ir::kNoNode) continue;

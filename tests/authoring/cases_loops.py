@@ -468,6 +468,148 @@ def value_cases() -> None:
     write("loop_nested__inner_shorter", "REFUTED", "The inner loop has a round less.", nested(4, 1), nested(2, 2, 4), {"0": "Shard(0)@tp"}, {"0": "Shard(0)@tp"})  # fmt: skip
 
 
+# --- rows of stacks made again (L-87), scaled relations
+def kept(
+    width: int,
+    ranks: int,
+    read_at: str = "back",
+    write_at: str = "i",
+    row: str = "d",
+    gathered: bool = False,
+    extra: str = "",
+    rounds: int = N,
+) -> str:
+    """A loop that keeps a divisor of each round (1 + x^2) in a stack, and one that divides by what it reads there. `gathered`: x is cut and each
+    rank keeps the whole divisor."""
+    kind, keep = f"f32[{width}]", 4 if gathered else width
+    stack = f"f32[{N},{keep}]"
+    whole = f"f32[{keep}]"
+    first = f"""last = s32[] constant({rounds - 1})
+      back = s32[] subtract(last, i)
+      early = s32[] subtract(i, one)
+      half = s32[] minimum(i, one)
+      w1 = f32[1,{width}] dynamic-slice(w, i, nought), dynamic_slice_sizes={{1,{width}}}
+      w0 = {kind} reshape(w1)
+      ones = f32[] constant(1)
+      m = {kind} broadcast(ones), dimensions={{}}
+      q = {kind} multiply(x, x)
+      p1 = {kind} add(q, m)
+      {f"d = {whole} all-gather(p1), channel_id=1, replica_groups={{{{0,1}}}}, dimensions={{0}}, use_global_device_ids=true" if gathered else f"d = {kind} copy(p1)"}
+      {extra}
+      r = f32[1,{keep}] reshape({row})
+      n_s = {stack} dynamic-update-slice(s, r, {write_at}, nought)
+      t = {kind} tanh(x)
+      n_x = {kind} add(t, w0)
+      n_w = f32[{N},{width}] copy(w)
+    """
+    mine = (
+        f"""pid = u32[] partition-id()
+      two = u32[] constant(2)
+      offset = u32[] multiply(pid, two)
+      zero32 = u32[] constant(0)
+      own = {kind} dynamic-slice(r, offset), dynamic_slice_sizes={{{width}}}"""
+        if gathered
+        else f"own = {kind} copy(r)"
+    )
+    second = f"""last = s32[] constant({N - 1})
+      back = s32[] subtract(last, i)
+      row = f32[1,{keep}] dynamic-slice(s, {read_at}, nought), dynamic_slice_sizes={{1,{keep}}}
+      r = {whole} reshape(row)
+      {mine}
+      over = {kind} divide(g, own)
+      n_g = {kind} tanh(over)
+      n_s = {stack} copy(s)
+    """
+    loops = [
+        Loop("f", {"s": (stack, "zeros"), "x": (kind, "x"), "w": (f"f32[{N},{width}]", "w")}, first, rounds),
+        Loop("b", {"s": (stack, "f_s"), "g": (kind, "f_x")}, second),
+    ]
+    return module(
+        {"x": kind, "w": f"f32[{N},{width}]"},
+        loops,
+        f"zero = f32[] constant(0)\nzeros = {stack} broadcast(zero), dimensions={{}}",
+        {},
+        f"ROOT out = ({kind}) tuple(b_g)",
+        ranks,
+    )
+
+
+def averaged(rows: int, scale: int, ranks: int, twice: bool = False) -> str:
+    """Backwards through x + x w[i] from the mean of squares: each rank has the mean of its own rows, and the gradients are averaged at the end."""
+    kind, w = f"f32[{rows},3]", f"f32[{N},3]"
+    first = f"""w1 = f32[1,3] dynamic-slice(w, i, nought), dynamic_slice_sizes={{1,3}}
+      w0 = f32[3] reshape(w1)
+      wide = {kind} broadcast(w0), dimensions={{1}}
+      p1 = {kind} multiply(x, wide)
+      n_x = {kind} add(x, p1)
+      r = f32[1,{rows},3] reshape(x)
+      n_s = f32[{N},{rows},3] dynamic-update-slice(s, r, i, nought, nought)
+      n_w = {w} copy(w)
+    """
+    second = f"""last = s32[] constant({N - 1})
+      j = s32[] subtract(last, i)
+      w1 = f32[1,3] dynamic-slice(w, j, nought), dynamic_slice_sizes={{1,3}}
+      w0 = f32[3] reshape(w1)
+      wide = {kind} broadcast(w0), dimensions={{1}}
+      r1 = f32[1,{rows},3] dynamic-slice(s, j, nought, nought), dynamic_slice_sizes={{1,{rows},3}}
+      r = {kind} reshape(r1)
+      xg = {kind} multiply(r, g)
+      ones = f32[] constant(1)
+      row = f32[{rows}] broadcast(ones), dimensions={{}}
+      dw = f32[3] dot(row, xg), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}
+      dw1 = f32[1,3] reshape(dw)
+      n_d = {w} dynamic-update-slice(d, dw1, j, nought)
+      p1 = {kind} multiply(g, wide)
+      n_g = {kind} add(g, p1)
+      n_w = {w} copy(w)
+      n_s = f32[{N},{rows},3] copy(s)
+    """
+    loops = [
+        Loop("f", {"s": (f"f32[{N},{rows},3]", "zeros"), "x": (kind, "x"), "w": (w, "w")}, first),
+        Loop("b", {"g": (kind, "g0"), "w": (w, "w"), "s": (f"f32[{N},{rows},3]", "f_s"), "d": (w, "nothing")}, second),
+    ]
+    middle = (
+        f"c = f32[] constant({2 / scale})\ncs = {kind} broadcast(c), dimensions={{}}\ng0 = {kind} multiply(f_x, cs)"
+    )
+    result = f"ROOT out = ({w}) tuple(b_d)"
+    if ranks > 1:
+        result = reduced("total", "b_d", w)
+        result += f"h = f32[] constant({0.25 if twice else 0.5})\nhs = {w} broadcast(h), dimensions={{}}\nmean = {w} multiply(total, hs)\nROOT out = ({w}) tuple(mean)"
+    return module(
+        {"x": kind, "w": w},
+        loops,
+        f"zero = f32[] constant(0)\nzeros = f32[{N},{rows},3] broadcast(zero), dimensions={{}}\nnothing = {w} broadcast(zero), dimensions={{}}",
+        {"f": middle},
+        result,
+        ranks,
+    )
+
+
+def stack_cases() -> None:
+    x, out = {"0": "Shard(0)@tp", "1": "Shard(1)@tp"}, {"0": "Shard(0)@tp"}
+    good = kept(4, 1)
+    write("loop_kept_divisor", "PROVED", "What the second loop divides by was made by the first, and is never 0.", good, kept(2, 2), x, out, "induction")  # fmt: skip
+    write("loop_kept_divisor_gathered", "PROVED", "The ranks keep the whole divisor, of which they have a half on one side only.", good, kept(2, 2, gathered=True), x, out, "induction")  # fmt: skip
+    write("loop_kept_from_end", "PROVED", "Rows are written from the last to the first, and read in order.", good, kept(2, 2, read_at="i", write_at="back"), x, out, "induction")  # fmt: skip
+    for name, why, text in (
+        ("reversed", "The second loop reads the rows in the order in which they were written.", kept(2, 2, read_at="i")),
+        ("both_reversed", "Rows are written and read from the last to the first: in the order in which they were made.", kept(2, 2, write_at="back", read_at="back")),
+        ("one_early", "Rows are written one too early, and the first one twice.", kept(2, 2, write_at="early")),
+        ("two_rows", "Only the first two rows are written.", kept(2, 2, write_at="half")),
+        ("before_and_not", "What is kept is not the divisor, but its square.", kept(2, 2, row="dd", extra="dd = f32[2] multiply(d, d)")),
+        ("after_the_round", "What is kept is the divisor of the round behind.", kept(2, 2, row="dd", extra="tt = f32[2] tanh(x)\nxx = f32[2] add(tt, w0)\nqq = f32[2] multiply(xx, xx)\ndd = f32[2] add(qq, m)")),
+        ("row_upon_row", "What is kept is the divisor and the row before it.", kept(2, 2, row="dd", extra="old1 = f32[1,2] dynamic-slice(s, early, nought), dynamic_slice_sizes={1,2}\nold = f32[2] reshape(old1)\ndd = f32[2] add(old, d)")),
+        ("round_short", "The last row is not written.", kept(2, 2, rounds=N - 1)),
+    ):  # fmt: skip
+        write(f"loop_kept_divisor__{name}", "REFUTED", why, good, text, x, out)
+    write("loop_kept_divisor__rank_reversed", "REFUTED", "Rank 1 reads the rows in the order in which they were written.", good, [kept(2, 2), kept(2, 2, read_at="i")], x, out)  # fmt: skip
+    write("loop_kept_divisor_gathered__reversed", "REFUTED", "The whole divisor of another round is read.", good, kept(2, 2, gathered=True, read_at="i"), x, out)  # fmt: skip
+    rows = {"0": "Shard(0)@tp", "1": "Replicate"}
+    write("loop_own_means", "PROVED", "Each rank starts from the mean over its own rows: twice its part of the gradient.", averaged(4, 12, 1), averaged(2, 6, 2), rows, REPLICATE, "induction")  # fmt: skip
+    write("loop_own_means__twice", "REFUTED", "The gradients are averaged twice.", averaged(4, 12, 1), averaged(2, 6, 2, twice=True), rows, REPLICATE)  # fmt: skip
+    write("loop_own_means__whole", "REFUTED", "Each rank divides by all rows, and the gradients are averaged.", averaged(4, 12, 1), averaged(2, 12, 2), rows, REPLICATE)  # fmt: skip
+
+
 # --- what must not be taken for granted
 def inverted(tail: str, ranks: int, first: str = "w") -> str:
     body = "ones = f32[] constant(1)\nn_a = f32[] divide(ones, a)"
@@ -498,6 +640,14 @@ def trap_cases() -> None:
     same = {"0": "Replicate", "1": "Replicate"}
     write("loop_carries_infinity", "UNKNOWN", "1/w is infinite or undefined where w is 0: what a loop carries need not be finite, and a - a is not 0.",
           inverted("ROOT out = (f32[]) tuple(x)", 1), inverted("d = f32[] subtract(l_a, l_a)\ny = f32[] add(x, d)\nROOT out = (f32[]) tuple(y)", 2), same, REPLICATE)  # fmt: skip
+    divided = (
+        kept(2, 2)
+        .replace("add(q, m)", "copy(x)")
+        .replace("tanh(over)", "add(g, zeros)")
+        .replace("  n_g", "  zeros = f32[2] subtract(over, over)\n  n_g")
+    )
+    nothing = kept(4, 1).replace("tanh(over)", "copy(g)")
+    write("loop_kept_zero_divides", "UNKNOWN", "What is kept may be 0: a quotient by it less itself is not 0.", nothing, divided, {"0": "Shard(0)@tp", "1": "Shard(1)@tp"}, {"0": "Shard(0)@tp"})  # fmt: skip
     sequential = module(
         {"x": "f32[3]"},
         [Loop("l", {"a": ("f32[3]", "x")}, "n_a = f32[3] copy(a)")],
@@ -512,4 +662,5 @@ def trap_cases() -> None:
 if __name__ == "__main__":
     layer_cases()
     value_cases()
+    stack_cases()
     trap_cases()
