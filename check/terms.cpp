@@ -514,43 +514,38 @@ Number Terms::measure(uint32_t id, const int64_t* index) {
   return sum;
 }
 
-// A sort that moves all places of its dimension: at each of its own indices, each number below the extent stands once.
+// A sort that is done for what its keys are: of finite values, and not too long.
 bool Terms::is_order(uint32_t id) {
   const TermNode& n = c_.terms[id];
-  const size_t which = moved_by(n);
-  if (which >= n.args.size() || n.results != 1 || n.dims.back() < 1 || n.dims.back() > kOrder || !derived_[id].finite) return false;
-  const size_t own = n.dims.size() - 1;
-  Index ends(own, 1);
-  ends.insert(ends.end(), n.inner[which].begin(), n.inner[which].end());
-  Index x(ends.size(), 0);
-  bool places = true;  // whatever the own indices are
-  each_read(n.args[which], [&](const Factor& f) {
-    places &= c_.terms[f.node].kind == TermKind::Iota &&
-              std::count(f.map.begin(), f.map.begin() + static_cast<std::ptrdiff_t>(own), 0) == static_cast<std::ptrdiff_t>(own);
-  });
-  std::vector<char> seen(static_cast<size_t>(n.dims.back()), 0);
-  size_t count = 0;
-  do {
-    const Number v = places ? poly(n.args[which], x.data(), x.size()) : undefined();
-    places = v.e == 0 && v.v >= 0 && v.v < static_cast<long double>(seen.size()) && v.v == std::floor(v.v) &&
-             seen[static_cast<size_t>(v.v)]++ == 0;
-  } while (places && ++count < seen.size() && next(x, ends));
-  return places && count == seen.size() && !next(x, ends);
+  return moved_by(n) < n.args.size() && n.results == 1 && n.dims.back() >= 1 && n.dims.back() <= kOrder && derived_[id].finite;
 }
 
-// A random order for each of the own indices.
+// What it puts at a place. The lowest digit of a sorted dimension comes first.
 Number Terms::placed(uint32_t id, const int64_t* index) {
-  const size_t own = c_.terms[id].dims.size() - 1;
-  uint64_t h = mix(seed_, id);
-  if (!read(id, index, h)) return undefined();
-  h = mix(mix(seed_, id), Index(index, index + own));
-  Index& order = orders_[h];
-  if (order.empty()) {
-    order.resize(static_cast<size_t>(c_.terms[id].dims.back()));
+  const TermNode& n = c_.terms[id];
+  const size_t own = n.dims.size() - 1;
+  const auto at = [&](size_t arg, int64_t place) {
+    Index x(index, index + own);
+    for (int64_t extent : n.inner[arg]) x.push_back(place % extent), place /= extent;
+    return poly(n.args[arg], x.data(), x.size());
+  };
+  const uint64_t h = mix(mix(seed_, id), Index(index, index + own));
+  if (orders_.count(h) == 0) {
+    const bool falling = n.name[5] == '1';
+    std::vector<Number> keys;
+    Index order(static_cast<size_t>(std::accumulate(n.inner[0].begin(), n.inner[0].end(), int64_t{1}, std::multiplies<>())));
     std::iota(order.begin(), order.end(), 0);
-    for (size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[mix(h, k) % k]);
+    for (int64_t place : order) keys.push_back(at(0, place));
+    if (std::any_of(keys.begin(), keys.end(), is_undefined)) return undefined();
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t x, size_t y) { return falling ? keys[x].v > keys[y].v : keys[x].v < keys[y].v; });
+    for (size_t k = 1; k < order.size(); ++k) {
+      const int turn = check::order(keys[static_cast<size_t>(order[k - 1])], keys[static_cast<size_t>(order[k])], uncertain);
+      uncertain |= falling ? turn < 0 : turn > 0;
+    }
+    orders_.emplace(h, std::move(order));
   }
-  return exact(static_cast<long double>(order[static_cast<size_t>(index[own])]));
+  return at(moved_by(n), orders_.at(h)[static_cast<size_t>(index[own])]);
 }
 
 bool Terms::guarded(uint32_t id, const int64_t* index) {
