@@ -145,7 +145,9 @@ std::optional<Poly> Algebra::keys_of_order(const Factor& f, const Ext& ctx) {
   wide.push_back(nodes_[f.node].inner[0].empty() ? 0 : nodes_[f.node].inner[0][0]);
   Row plain(wide.size() + 1, 0);
   plain[ctx.size()] = 1;
-  if (!places || places->size() != 1 || !(*places)[0].coef.is_one() || (*places)[0].f != index(plain, wide)[0].f) return std::nullopt;
+  const Poly place = index(plain, wide);  // 0 where one key is sorted
+  if (!places || places->size() != 1 || place.size() != 1 || !(*places)[0].coef.is_one() || (*places)[0].f != place[0].f)
+    return std::nullopt;
   std::optional<Poly> keys = sorted_operand(f, 0, ctx);
   if (keys && !known(*keys, wide).finite && refused(Rule::L84)) return std::nullopt;  // then neither order nor sorted keys are defined
   return keys;

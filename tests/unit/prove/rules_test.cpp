@@ -396,3 +396,14 @@ TEST_CASE("wrong proofs that random graphs found") {
     return Pair{t.full({2}, 1), t.fn(Fn::Sign, t.fn(Fn::Sqrt, t.fn(Fn::Neg, x)))};
   });
 }
+
+TEST_CASE("L-84 one key alone has no position, whatever it carries") {
+  Forms t;
+  const NodeId i = t.range(t.in("i", {1}, DType::I32), 0, 3);
+  const NodeId y = t.read(t.in("w", {3}), t.b.sort({t.in("x", {1}), i}, 0, false, true)[1]), twice = t.add(y, y),
+               sum = t.mul(y, t.full({1}, 2));
+  t.p.side.assign(t.p.graph.nodes.size(), -1);
+  prove::Prover prover(t.p);
+  prover.by_order();
+  CHECK(prover.equal(twice, sum) == prove::Prover::Answer::Equal);
+}
