@@ -173,12 +173,22 @@ void Linker::find_stacks() {
     };
     for (NodeId id = 0; id < p.graph.nodes.size(); ++id) {
       const std::vector<NodeId>& in = p.graph[id].in;
-      for (size_t j = 0; j < in.size(); ++j) other_use(in[j], j == 0 ? id : ir::kNoNode);
+      for (size_t j = 0; j < in.size(); ++j) {
+        other_use(in[j], j == 0 ? id : ir::kNoNode);
+        // The rest of what a round leaves is what was there before.
+        for (Stack& t : found) t.only_rows &= in[j] != t.next;
+      }
     }
-    for (const frontend::Output& o : p.outputs) other_use(o.node, ir::kNoNode);
+    for (const frontend::Output& o : p.outputs) {
+      other_use(o.node, ir::kNoNode);
+      for (Stack& t : found) t.only_rows &= o.node != t.next;
+    }
     for (const frontend::Loop& loop : p.loops)
       for (const frontend::Loop::Carried& v : loop.carried)
-        for (NodeId x : {v.initial, v.next}) other_use(x, ir::kNoNode);
+        for (NodeId x : {v.initial, v.next}) {
+          other_use(x, ir::kNoNode);
+          for (Stack& t : found) t.only_rows &= x != t.next || x == v.next;
+        }
     for (Stack& t : found)
       for (const Stack& u : found) t.only_rows &= t.next != u.next || &t == &u;
   }
@@ -302,6 +312,8 @@ NodeId Linker::row_again(const frontend::Program& p, const std::vector<NodeId>& 
   poisoned_.resize(out.graph.nodes.size(), 0);
   NodeId row = in_round(t->loop, map[t->update], round);
   out.loops[t->loop].unknown_row |= row == ir::kNoNode;
+  // Nothing is asked of such a stack, so nothing is known of it, not even that it is finite.
+  if (row == ir::kNoNode && t->only_rows) out.loops_differ = "a row of a stack is made of what is not known for other rounds";
   if (row == ir::kNoNode || b_.shape(row) == reading.shape) return row;
   // A part of the row.
   if (reading.op == Op::Slice) {

@@ -39,9 +39,9 @@ class Search {
       if (end_ > 0 && util::WorkClock::seconds() > end_) return fail("the time ended");
       Result<link::Problem> linked = link::link(m_, programs_, choice_);
       if (!linked) return fail(linked.error().message);
-      if (!linked->loops_differ.empty()) return fail(linked->loops_differ);
       for (const link::Loop& loop : linked->loops)
         if (loop.unknown_row) refused(Rule::L87);
+      if (!linked->loops_differ.empty()) return fail(linked->loops_differ);
       found_ = {};
       found_.problem = std::make_shared<link::Problem>(std::move(*linked));
       Limits own = limits_;
