@@ -556,56 +556,59 @@ class Canonicalizer {
       key.push_back(spec_.lo);
       key.push_back(spec_.hi);
     }
-    auto [it, fresh] = a_.table_.try_emplace(std::move(key), static_cast<Nid>(a_.nodes_.size()));
-    if (fresh) {
-      const bool before = a_.ranged;
-      spec_.known = a_.compute_known(spec_);
-      a_.ranged = before;  // it is about all places of the node
-      spec_.padded = spec_.kind == Kind::Take && spec_.name == "padded";
-      spec_.indexed = spec_.kind == Kind::Take && !spec_.padded;
-      spec_.masked_index = spec_.indexed && spec_.name.starts_with("partial");
-      spec_.indexed |= a_.by_order && spec_.kind == Kind::Whole && spec_.name.starts_with("sort:") && spec_.name.ends_with(":0");
-      for (size_t k = 1; spec_.indexed && spec_.kind == Kind::Take && k < spec_.args.size(); ++k) {
-        for (const Term& t : spec_.args[k]) {
-          for (const Factor& f : t.f) spec_.masked_index |= a_.node(f.node).kind != Kind::Base && f.node != a_.iota();
-        }
+    if (const auto it = a_.table_.find(key); it != a_.table_.end()) {
+      ++a_.interned_hits;
+      return it->second;
+    }
+    const bool before = a_.ranged;
+    spec_.known = a_.compute_known(spec_);
+    a_.ranged = before;  // it is about all places of the node
+    spec_.padded = spec_.kind == Kind::Take && spec_.name == "padded";
+    spec_.indexed = spec_.kind == Kind::Take && !spec_.padded;
+    spec_.masked_index = spec_.indexed && spec_.name.starts_with("partial");
+    spec_.indexed |= a_.by_order && spec_.kind == Kind::Whole && spec_.name.starts_with("sort:") && spec_.name.ends_with(":0");
+    for (size_t k = 1; spec_.indexed && spec_.kind == Kind::Take && k < spec_.args.size(); ++k) {
+      for (const Term& t : spec_.args[k]) {
+        for (const Factor& f : t.f) spec_.masked_index |= a_.node(f.node).kind != Kind::Base && f.node != a_.iota();
       }
+    }
+    for (const Poly& p : spec_.args) {
+      for (const Term& t : p) {
+        for (const Factor& f : t.f) spec_.padded |= a_.node(f.node).padded;
+      }
+    }
+    if (spec_.kind != Kind::Whole || spec_.name.starts_with("sort:") || spec_.name.starts_with("scatter:set:")) {
       for (const Poly& p : spec_.args) {
         for (const Term& t : p) {
-          for (const Factor& f : t.f) spec_.padded |= a_.node(f.node).padded;
-        }
-      }
-      if (spec_.kind != Kind::Whole || spec_.name.starts_with("sort:") || spec_.name.starts_with("scatter:set:")) {
-        for (const Poly& p : spec_.args) {
-          for (const Term& t : p) {
-            for (const Factor& f : t.f) {
-              spec_.positional |= f.node == a_.iota() || a_.node(f.node).positional;
-              spec_.ties |= a_.node(f.node).ties;
-            }
+          for (const Factor& f : t.f) {
+            spec_.positional |= f.node == a_.iota() || a_.node(f.node).positional;
+            spec_.ties |= a_.node(f.node).ties;
           }
         }
       }
-      spec_.ties = spec_.result.empty() && spec_.kind != Kind::Bracket && (spec_.ties || a_.ties_masks(spec_));
-      // A clamp of positions, which guards may make idle (L-35).
-      if (spec_.kind == Kind::Fn && spec_.fn == ir::Fn::Max && spec_.known.integer) spec_.indexed = spec_.masked_index = spec_.positional;
-      if (spec_.kind == Kind::Fn && (spec_.fn == ir::Fn::Mod || spec_.fn == ir::Fn::FloorDiv)) spec_.indexed = spec_.masked_index = true;
-      if (spec_.kind == Kind::Fn || spec_.kind == Kind::Sum || (a_.by_order && spec_.kind == Kind::Red)) {
-        for (const Poly& p : spec_.args) {
-          for (const Term& t : p) {
-            for (const Factor& f : t.f) {
-              spec_.indexed |= a_.node(f.node).indexed;
-              spec_.masked_index |= a_.node(f.node).masked_index;
-            }
-          }
-        }
-      }
-      if (spec_.kind == Kind::Sum && !a_.structure_known && spec_.args[0].size() == 2)
-        a_.pairs_.insert(a_.pair_key(spec_.args[0][0], spec_.args[0][1]));
-      a_.nodes_.push_back(std::move(spec_));
-    } else {
-      ++a_.interned_hits;
     }
-    return it->second;
+    spec_.ties = spec_.result.empty() && spec_.kind != Kind::Bracket && (spec_.ties || a_.ties_masks(spec_));
+    // A clamp of positions, which guards may make idle (L-35).
+    if (spec_.kind == Kind::Fn && spec_.fn == ir::Fn::Max && spec_.known.integer) spec_.indexed = spec_.masked_index = spec_.positional;
+    if (spec_.kind == Kind::Fn && (spec_.fn == ir::Fn::Mod || spec_.fn == ir::Fn::FloorDiv)) spec_.indexed = spec_.masked_index = true;
+    if (spec_.kind == Kind::Fn || spec_.kind == Kind::Sum || (a_.by_order && spec_.kind == Kind::Red)) {
+      for (const Poly& p : spec_.args) {
+        for (const Term& t : p) {
+          for (const Factor& f : t.f) {
+            spec_.indexed |= a_.node(f.node).indexed;
+            spec_.masked_index |= a_.node(f.node).masked_index;
+          }
+        }
+      }
+    }
+    if (spec_.kind == Kind::Sum && !a_.structure_known && spec_.args[0].size() == 2)
+      a_.pairs_.insert(a_.pair_key(spec_.args[0][0], spec_.args[0][1]));
+    // Only now: what is computed above may leave the exact numbers, and a place that is taken for a node which is never made would be
+    // another's.
+    const auto id = static_cast<Nid>(a_.nodes_.size());
+    a_.table_.emplace(std::move(key), id);
+    a_.nodes_.push_back(std::move(spec_));
+    return id;
   }
 
   Algebra& a_;

@@ -171,9 +171,11 @@ std::optional<Poly> Algebra::sum_angles(const Term& t, const Ext& ctx) {
     if (!opens(without(t, i), t.f[i], ctx)) continue;
     auto [both, ext] = open_in(t, i, ctx);
     std::sort(both.f.begin(), both.f.end(), before);
+    const Poly met = make_term(both, ext);
+    if (met.size() == 1 && met[0].f == both.f) continue;  // they do not meet, and would part again
     const int bound = static_cast<int>(ext.size() - ctx.size());
     Poly out;
-    for (const Term& u : make_term(std::move(both), ext)) out = add(std::move(out), reduce_term(u, ext, bound), ctx);
+    for (const Term& u : met) out = add(std::move(out), reduce_term(u, ext, bound), ctx);
     return out;
   }
   // Names of rotated values are read as what they name, where two of them meet.

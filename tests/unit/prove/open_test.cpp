@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "ir/build.h"
+#include "prove/algebra.h"
 #include "unit/prove/bench.h"
 
 using namespace shardproof;
@@ -68,4 +69,28 @@ TEST_CASE("the place to look at first is where a value loses its counterpart in 
   REQUIRE(prover.equal(right, result) == prove::Prover::Answer::NotProved);
   CHECK(prover.first_strange(result) == wrong);  // twice an input is the input's own form
   CHECK_FALSE(prover.first_strange(right).has_value());
+}
+
+TEST_CASE("a form that leaves the exact numbers while it is made is not another one afterwards") {
+  prove::Algebra a;
+  constexpr int64_t kLong = int64_t{1} << 40;
+  const auto base = [&] {
+    prove::Node x;
+    x.dims = {kLong, kLong};
+    x.known.integer = x.known.nonneg = true;
+    x.known.lo = 0;
+    return a.add_base(x);
+  };
+  const prove::Nid x = base();
+  const auto total = [&] {
+    prove::Node sum;
+    sum.kind = prove::Kind::Red;
+    sum.fn = Fn::Add;
+    sum.box = {0, kLong, 0, kLong};
+    sum.args = {{prove::Term{1, {prove::Factor{x, 1, {1, 0, 0, 0, 1, 0}}}}}};
+    return a.intern(std::move(sum), {});
+  };
+  CHECK_THROWS(total());  // it has 2^80 places
+  base();
+  CHECK_THROWS(total());
 }
