@@ -553,11 +553,16 @@ Factor Algebra::widen(Factor red, const Ext& ctx) {
       Node part = wide;
       part.box[2 * k] = from;
       part.box[2 * k + 1] = to;
-      Node saved = std::move(nodes_[red.node]);
-      nodes_[red.node] = std::move(part);
-      auto [body, ext] = open_red(red, ctx);
+      Node saved = std::exchange(nodes_[red.node], std::move(part));
+      std::pair<Term, Ext> opened;
+      try {
+        opened = open_red(red, ctx);
+      } catch (...) {  // the exact numbers were left: the node is what it was
+        nodes_[red.node] = std::move(saved);
+        throw;
+      }
       nodes_[red.node] = std::move(saved);
-      if (!vanishes(body, ext)) continue;
+      if (!vanishes(opened.first, opened.second)) continue;
       (up ? wide.box[2 * k + 1] : wide.box[2 * k]) = up ? n.bound[k] : 0;
       changed = true;
     }
