@@ -473,7 +473,7 @@ bool Algebra::meets_itself(const Factor& f, const Ext& ctx, int depth) const {
     }
   } else {
     const Node& s = nodes_[body.f[0].node];
-    if (!known(s.args[1], s.dims, depth + 1).finite) return false;
+    if (!known(placed(s.args[1], s.dims.size() + 1, body.f[0].map, w), ext, depth + 1).finite) return false;
   }
   // The masks over the context and, before its constant, the bound variable.
   std::vector<int64_t> into;

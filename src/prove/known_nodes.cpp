@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "prove/algebra.h"
+#include "prove/rows.h"
 #include "util/result.h"
 
 namespace shardproof::prove {
@@ -435,7 +436,7 @@ bool Algebra::fixed_extreme(const Node& n, int depth) const {
     auto lowest = [&](const Poly& p) { return p.size() == 1 && p[0].coef.negative() && p[0].f.size() == 1 && p[0].f[0].node == inf(); };
     if (!lowest(s.args[1]) && !lowest(s.args[2])) return false;
     outside = lowest(s.args[1]);
-    if (!known(s.args[outside ? 2 : 1], s.dims, depth + 1).finite) return false;
+    if (!known(placed(s.args[outside ? 2 : 1], s.dims.size() + 1, choice.map, w), ext, depth + 1).finite) return false;  // as it is read
     const Poly& c = s.args[0];
     if (c.size() != 1 || !c[0].coef.is_one() || c[0].f.size() != 1 || nodes_[c[0].f[0].node].kind != Kind::Bracket) return false;
     Factor g{c[0].f[0].node, 1, {}};

@@ -59,6 +59,13 @@ inline Factor placed(const Factor& f, size_t width, const std::vector<int64_t>& 
   return g;
 }
 
+inline Poly placed(Poly p, size_t width, const std::vector<int64_t>& rows, size_t to) {
+  for (Term& t : p) {
+    for (Factor& f : t.f) f = placed(f, width, rows, to);
+  }
+  return p;
+}
+
 // t without one copy of the factor at `at`.
 inline Term without(Term t, size_t at) {
   t.f[at].exp = t.f[at].exp - Rat(1);

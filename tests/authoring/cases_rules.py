@@ -1081,3 +1081,42 @@ variant(
     dist=lambda rank, q, k, v, w: window_ring(rank, q, k, v, w, 4 + (rank == 0)),
     why="All ranks but the first have a window that is one too narrow: the last row then finds no key in the first block.",
 )
+
+
+# --- layers upon layers of causal attention, each row's highest score taken off by hand: finite, as every row sees itself
+def causal_layer(x):
+    hidden = torch.arange(x.shape[1]).unsqueeze(0) > torch.arange(x.shape[1]).unsqueeze(1)
+    scores = (x @ x.transpose(1, 2)).masked_fill(hidden, -math.inf)
+    weights = torch.exp(scores - scores.amax(-1, keepdim=True))
+    p = weights / weights.sum(-1, keepdim=True)
+    return p @ x, p
+
+
+def causal_back(x, p, g):
+    gp = g @ x.transpose(1, 2)
+    gs = p * (gp - (gp * p).sum(-1, keepdim=True))
+    return gs @ x + gs.transpose(1, 2) @ x + p.transpose(1, 2) @ g
+
+
+def causal_layers(x):
+    y, p = causal_layer(x)
+    z, q = causal_layer(y)
+    return causal_back(x, p, causal_back(y, q, 1 - torch.tanh(z) ** 2))
+
+
+layers = case(
+    "causal_layers_gradient",
+    seq=causal_layers,
+    dist=lambda rank, x: causal_layers(x),
+    inputs={"x": Tensor((4, 3, 2), "Shard(0)@dp")},
+    outputs={"out": {"expect": "Shard(0)@dp"}},
+    mesh=DP2,
+    verdict="PROVED",
+    why="What a second layer masks is finite where it is read, though not wherever a first layer could be.",
+)
+variant(
+    layers,
+    "first_layer_only",
+    dist=lambda rank, x: causal_back(x, causal_layer(x)[1], 1 - torch.tanh(causal_layer(x)[0]) ** 2),
+    why="The second layer is left out.",
+)
