@@ -972,19 +972,15 @@ variant(
     dist=lambda rank, x, router, up, down: masked_experts(rank, x, router, up, down, (rank + 1) % 3),
     why="Every rank takes the tokens of the next rank's experts.",
 )
+def unmasked_experts(rank, x, router, up, down):
+    score, choice = torch.topk(torch.softmax(x @ router, -1), 2)
+    local = torch.where(choice // 2 != rank, 2, choice % 2).clamp(max=1)
+    return all_reduce(batched_experts(x, score, local, up, down))
+
+
 variant(
     elsewhere,
     "not_masked",
-    dist=lambda rank, x, router, up, down: all_reduce(
-        batched_experts(
-            x,
-            *[
-                (score, torch.where(choice // 2 != rank, 2, choice % 2).clamp(max=1))
-                for score, choice in [torch.topk(torch.softmax(x @ router, -1), 2)]
-            ][0],
-            up,
-            down,
-        )
-    ),
+    dist=unmasked_experts,
     why="The last local expert stands in for those that are elsewhere, and is added.",
 )
