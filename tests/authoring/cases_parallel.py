@@ -972,6 +972,8 @@ variant(
     dist=lambda rank, x, router, up, down: masked_experts(rank, x, router, up, down, (rank + 1) % 3),
     why="Every rank takes the tokens of the next rank's experts.",
 )
+
+
 def unmasked_experts(rank, x, router, up, down):
     score, choice = torch.topk(torch.softmax(x @ router, -1), 2)
     local = torch.where(choice // 2 != rank, 2, choice % 2).clamp(max=1)
