@@ -397,7 +397,7 @@ const OpRow kRows[] = {
     {"aten.lerp.Tensor", "self end weight", lerp},
     {"aten.addcmul.default", "self tensor1 tensor2 value=1", addc, Fn::Mul},
     {"aten.addcdiv.default", "self tensor1 tensor2 value=1", addc, Fn::Div},
-    {"prims.fma.default", "self tensor1 tensor2", fma},
+    {"prims.fma.default", "a b c", fma},
     {"aten.logaddexp.default", kTwo, logaddexp},
     {"aten.xlogy.Tensor", kTwo, xlogy},
     {"aten.deg2rad.default", kOne, deg2rad},

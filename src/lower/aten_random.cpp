@@ -109,7 +109,7 @@ const OpRow kRows[] = {
     {"aten.uniform.default", "self from=0.0 to=1.0 generator=None", uniform},
     {"aten.normal_functional.default", "self mean=0.0 std=1.0 generator=None", normal},
     {"aten.normal.default", "self mean=0.0 std=1.0 generator=None", normal},
-    {"prims.inductor_random.default", "size seed mode", inductor_random},
+    {"prims.inductor_random.default", "size seed mode align_dtype=None", inductor_random},
 };
 
 }  // namespace

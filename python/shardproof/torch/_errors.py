@@ -126,7 +126,7 @@ def explain(error: BaseException, what: str) -> CaptureError:
         advice = (
             "Python objects are exchanged between ranks here, which no captured program does: take it out of the step."
         )
-    elif not advice and any(f.filename.endswith("device_mesh.py") for f in frames):
+    elif (not advice or "DataDependent" in text) and any(f.filename.endswith("device_mesh.py") for f in frames):
         advice = "A device mesh is made inside the traced step: make it before, for instance in the parallelize function, which is given one."
     first = next((line for line in text.splitlines() if line.strip() and not re.fullmatch(r"\w+:\s*", line)), text)
     lines = [f"{what} could not be captured: {first.strip()[:500]}"]
