@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -222,6 +223,7 @@ class Algebra {
   // or not.
   enum class Inner : uint8_t { Sums, Names, Flat };
   Poly reduce_term(const Term& t, const Ext& ctx, int bound, Inner inner = Inner::Sums);
+  Poly distribute(const Term& rest, const Poly& sum, const Ext& ctx);
   std::optional<Poly> sum_angles(const Term& t, const Ext& ctx);
   std::optional<Poly> reduce_picks(const Term& t, const Ext& ctx, int bound, Inner inner);
   Poly as_window(Poly half, const Ext& ctx, int64_t asked = 0);  // L-54; of this width only
@@ -303,7 +305,8 @@ class Algebra {
   std::optional<Poly> sum_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx, int depth);
   std::unordered_map<std::vector<int64_t>, std::optional<Poly>, KeyHash> sum_under_;  // (sum, guards, context) -> what it is there
   std::optional<Poly> sorted_under(const Factor& f, const std::vector<Factor>& guards, const Ext& ctx);
-  Poly taken_data(const Factor& f, const Ext& ctx);  // of a Take with one inner variable: over ctx and that
+  Poly inner_data(const Factor& f, size_t arg, const Ext& ctx);  // over ctx and the one inner variable
+  std::optional<Row> affine_row(const Poly& p, const Ext& ctx) const;
   Poly take_factor(const Factor& f, const Ext& ctx_u, const Poly& e, const Ext& ctx);
   Poly reindex(const Poly& p, const Ext& from, const Poly& e, const Ext& ctx);
   bool fixed_extreme(const Node& n, int depth) const;
@@ -361,6 +364,12 @@ int compare(const Term& a, const Term& b);  // monomials only, not coefficients
 bool same_monomial(const Term& a, const Term& b);
 // The terms that only one of two polys has; and those of both, if asked for.
 void tell_apart(const Poly& a, const Poly& b, Poly& left, Poly& right, Poly* same = nullptr);
+
+// Which of its results a node is, if it is one of a sort ("sort:descending:which" and the layout of digits); else -1.
+inline int result_of_sort(const Node& n) {
+  if (n.kind != Kind::Whole || !n.name.starts_with("sort:")) return -1;
+  return std::atoi(n.name.c_str() + n.name.find(':', 5) + 1);
+}
 
 inline int64_t row_const(const Factor& f, size_t row, int width) { return f.map[row * width + width - 1]; }
 

@@ -527,7 +527,7 @@ Poly Algebra::rewrite_under(const Factor& f, const std::vector<Factor>& guards, 
   if (!rewritten && !n.name.starts_with("partial")) return same;
   Ext wide = ctx;
   wide.push_back(n.inner[0][0]);
-  const Poly data = taken_data(f, ctx);
+  const Poly data = inner_data(f, 0, ctx);
   const auto [lo, hi] = range_by_cases(e, ctx, guards);
   const bool in_range = lo >= 0 && hi < n.inner[0][0];
   if (!rewritten && !in_range) return same;

@@ -167,7 +167,7 @@ Poly Algebra::given(const Factor& f, const Facts& facts, const Ext& ctx, bool& c
     for (Factor& d : inside.divisors) d = widened(d, ctx.size() + 1, 1);
     Ext wide = ctx;
     wide.push_back(nodes_[f.node].inner[0][0]);
-    const Poly data = poly_given(taken_data(f, ctx), inside, wide, any, depth + 1);
+    const Poly data = poly_given(inner_data(f, 0, ctx), inside, wide, any, depth + 1);
     if (!any) return same;
     changed = true;
     return pow(take_again(f, e, data, wide, ctx), f.exp, ctx);
@@ -292,7 +292,7 @@ Poly Algebra::made_here(const Factor& f, const Ext& ctx, bool& changed, int dept
     const Poly e = all(arg_at(n, f, 1, ctx), ctx);
     Ext wide = ctx;
     wide.push_back(nodes_[f.node].inner[0][0]);
-    const Poly data = all(taken_data(f, ctx), wide);
+    const Poly data = all(inner_data(f, 0, ctx), wide);
     if (any || special) made = take_again(f, e, data, wide, ctx);
   } else {
     std::vector<Poly> args;

@@ -24,7 +24,7 @@ std::optional<size_t> Evaluator::permuted(const Value& v, bool some) const {
   const Factor& f = c.poly[0].f[0];
   const Node& n = algebra.node(f.node);
   if (n.kind != Kind::Whole || !n.name.starts_with("sort:") || n.result.size() != 1 || !algebra.known(f, c.ext).finite) return std::nullopt;
-  const size_t which = static_cast<size_t>(std::atoi(n.name.c_str() + n.name.find(':', 5) + 1));
+  const size_t which = static_cast<size_t>(result_of_sort(n));
   if (which >= n.args.size()) return std::nullopt;
   // What is sorted there are the positions themselves: digits of a mixed radix make up each once.
   const size_t own = n.dims.size() - 1, inner = n.inner[which].size(), w = own + inner + 1;

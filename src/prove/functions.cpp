@@ -146,6 +146,17 @@ Poly Algebra::log(const Poly& a, const Ext& ctx) {
 }
 
 // Integer quotients and remainders by a positive constant where the operand splits into a multiple and a small rest (L-25).
+// The product with each term of a sum, where `mul` would give the sum a name.
+Poly Algebra::distribute(const Term& rest, const Poly& sum, const Ext& ctx) {
+  Poly out;
+  for (const Term& u : sum) {
+    Term v{rest.coef * u.coef, rest.f};
+    v.f.insert(v.f.end(), u.f.begin(), u.f.end());
+    out = add(std::move(out), make_term(std::move(v), ctx), ctx);
+  }
+  return out;
+}
+
 // L-94: a product of two sines or cosines as a sum of ones, by the sum and the difference of their angles: rotary embeddings whose
 // positions are counted from elsewhere have the same differences.
 std::optional<Poly> Algebra::sum_angles(const Term& t, const Ext& ctx) {
@@ -187,14 +198,7 @@ std::optional<Poly> Algebra::sum_angles(const Term& t, const Ext& ctx) {
   }
   const auto plain = static_cast<size_t>(std::count_if(t.f.begin(), t.f.end(), turns));
   if (!named.empty() && named.size() + plain > 1 && opens(without(t, named[0]), t.f[named[0]], ctx)) {
-    const Term rest = without(t, named[0]);
-    Poly out;
-    for (const Term& u : expand_named(t.f[named[0]], ctx)) {
-      Term v{rest.coef * u.coef, rest.f};
-      v.f.insert(v.f.end(), u.f.begin(), u.f.end());
-      out = add(std::move(out), make_term(std::move(v), ctx), ctx);
-    }
-    return out;
+    return distribute(without(t, named[0]), expand_named(t.f[named[0]], ctx), ctx);
   }
   for (size_t i = 0; i < t.f.size() && at.size() < 2; ++i) {
     for (int64_t copy = 0; turns(t.f[i]) && copy < t.f[i].exp.num() && at.size() < 2; ++copy) at.push_back(i);
@@ -221,13 +225,8 @@ std::optional<Poly> Algebra::sum_angles(const Term& t, const Ext& ctx) {
   Term rest = without(t, at[0]);
   const auto second = std::find_if(rest.f.begin(), rest.f.end(), [&](const Factor& h) { return h.node == g.node && h.map == g.map; });
   rest = without(std::move(rest), static_cast<size_t>(second - rest.f.begin()));
-  Poly out;
-  for (const Term& u : add(std::move(sum), difference, ctx)) {
-    Term v{rest.coef * u.coef * Rat(1, 2), rest.f};
-    v.f.insert(v.f.end(), u.f.begin(), u.f.end());
-    out = add(std::move(out), make_term(std::move(v), ctx), ctx);
-  }
-  return out;
+  rest.coef = rest.coef * Rat(1, 2);
+  return distribute(rest, add(std::move(sum), difference, ctx), ctx);
 }
 
 Poly Algebra::int_divide(Fn fn, const Poly& a, const Poly& b, const Ext& ctx) {

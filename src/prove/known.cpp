@@ -133,17 +133,9 @@ Known Algebra::known_as_read(const Factor& f, const Ext& ctx, Known k, int depth
       same[cw - 1 + v] = 1;
       rows.insert(rows.end(), same.begin(), same.end());
     }
-    for (Term& t : part.args[a]) {
-      for (Factor& g : t.f) g = placed(g, own + more + 1, rows, to);
-    }
+    part.args[a] = placed(std::move(part.args[a]), own + more + 1, rows, to);
   }
-  const Known here = compute_known(part, depth + 1);
-  k.finite |= here.finite;
-  k.no_pos_inf |= here.no_pos_inf;
-  k.no_inf |= here.no_inf;
-  k.nonneg |= here.nonneg;
-  k.nonzero |= here.nonzero;
-  k.no_zero |= here.no_zero;
+  k.learn(compute_known(part, depth + 1));
   as_read_.emplace(std::move(key), k);
   return k;
 }
@@ -153,13 +145,7 @@ Known Algebra::known(const Factor& f, const Ext& ctx, int depth) const {
   Known k = known_in_range(f, ctx, depth);
   const Node& n = nodes_[f.node];
   if (n.ties && (!k.finite || (k.nonneg && !k.nonzero)) && depth <= kAsRead) k = known_as_read(f, ctx, k, depth);
-  const auto here = [&](size_t arg) {
-    Poly e = n.args[arg];
-    for (Term& t : e) {
-      for (Factor& g : t.f) g = placed(g, n.dims.size() + 1, f.map, ctx.size() + 1);
-    }
-    return known(e, ctx, depth + 1);
-  };
+  const auto here = [&](size_t arg) { return known(placed(n.args[arg], n.dims.size() + 1, f.map, ctx.size() + 1), ctx, depth + 1); };
   // The exponential of a row's maximum, and of the maximum of several parts of the row, one of which has an element, as it is read here.
   if (n.kind == Kind::Fn && n.positional && depth <= 8) {
     const auto is_max = [&](const Factor& g) {
@@ -242,12 +228,7 @@ Known Algebra::known_in_range(const Factor& f, const Ext& ctx, int depth) const 
     }
   }
   const Known k = compute_known(part, depth + 1);
-  n.finite |= k.finite;
-  n.no_pos_inf |= k.no_pos_inf;
-  n.no_inf |= k.no_inf;
-  n.nonneg |= k.nonneg;
-  n.nonzero |= k.nonzero;
-  n.no_zero |= k.no_zero;
+  n.learn(k);
   n.lo = std::max(n.lo, k.lo);
   n.hi = std::min(n.hi, k.hi);
   ranged = before || !(n == node.known);

@@ -100,7 +100,7 @@ Known Algebra::compute_known(const Node& n, int depth) const {
       const bool sorts = n.name.starts_with("sort:"), writes = n.name.starts_with("scatter:set:");
       if (!sorts && !writes) return n.known;
       size_t from = 0;
-      if (sorts) from = std::min<size_t>(n.args.size() - 1, static_cast<size_t>(std::atoi(n.name.c_str() + n.name.find(':', 5) + 1)));
+      if (sorts) from = std::min<size_t>(n.args.size() - 1, static_cast<size_t>(result_of_sort(n)));
       k = arg(from);
       if (sorts && from > 0 && !arg(0).finite) {
         k.no_inf = k.never_inf();

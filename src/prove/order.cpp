@@ -113,27 +113,7 @@ std::optional<Poly> Algebra::sorted_operand(const Factor& f, size_t operand, con
   if (n.kind != Kind::Whole || !n.name.starts_with("sort:") || n.result.size() != 1 || operand >= n.args.size() ||
       n.inner[operand].size() != 1 || !f.exp.is_one())
     return std::nullopt;
-  Ext wide = ctx;
-  wide.push_back(n.inner[operand][0]);
-  Sub s;
-  s.width = static_cast<int>(wide.size()) + 1;
-  for (size_t r = 0; r + 1 < n.dims.size(); ++r) {
-    Row row(s.width, 0);
-    for (size_t v = 0; v < ctx.size(); ++v) row[v] = f.map[r * (ctx.size() + 1) + v];
-    row[s.width - 1] = f.map[r * (ctx.size() + 1) + ctx.size()];
-    s.rows.push_back(std::move(row));
-  }
-  Row last(s.width, 0);
-  last[ctx.size()] = 1;
-  s.rows.push_back(std::move(last));
-  const Poly body = n.args[operand];  // a copy: what follows may move nodes_
-  return subst(body, s, wide);
-}
-
-// Which of its results f is, if it is one of a sort: the number before the layout of digits.
-static int result_of_sort(const Node& n) {
-  if (n.kind != Kind::Whole || !n.name.starts_with("sort:")) return -1;
-  return std::atoi(n.name.c_str() + n.name.find(':', 5) + 1);
+  return inner_data(f, operand, ctx);
 }
 
 // f as the order of a sort: the place that each of the sorted keys had. The keys, over ctx and the sorted dimension.
@@ -202,20 +182,11 @@ std::optional<Poly> Algebra::sorted_under(const Factor& f, const std::vector<Fac
       // The place: an affine form, inside of what is sorted.
       const Poly rest = add(constant(Rat(value)), scale(add(e, {Term{-t.coef, t.f}}, ctx), -1), ctx);
       const Poly place = scale(rest, t.coef);
-      Row row(ctx.size() + 1, 0);
-      bool affine = true;
-      for (const Term& u : place) {
-        affine &= u.coef.is_integer() && (u.f.empty() || (u.f.size() == 1 && u.f[0].node == iota() && u.f[0].exp.is_one()));
-        if (!affine) break;
-        for (size_t v = 0; v <= ctx.size(); ++v) {
-          if (!u.f.empty()) row[v] = add_checked(row[v], mul_checked(u.coef.num(), u.f[0].map[v]));
-        }
-        if (u.f.empty()) row[ctx.size()] = add_checked(row[ctx.size()], u.coef.num());
-      }
+      std::optional<Row> row = affine_row(place, ctx);
       const auto [lo, hi] = range(place, ctx);
-      if ((!affine || lo < 0 || hi >= nodes_[f.node].inner[0][0]) && refused(Rule::L84)) continue;
+      if ((!row || lo < 0 || hi >= nodes_[f.node].inner[0][0]) && refused(Rule::L84)) continue;
       Sub s = Sub::identity(static_cast<int>(ctx.size()));
-      s.rows.push_back(std::move(row));
+      s.rows.push_back(*std::move(row));
       fired(Rule::L84);
       return pow(subst(*mine, s, ctx), f.exp, ctx);
     }

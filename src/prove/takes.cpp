@@ -8,14 +8,14 @@
 
 namespace shardproof::prove {
 
-// The data in this context: own variables of the Take substituted, the inner one kept.
-Poly Algebra::taken_data(const Factor& f, const Ext& ctx) {
+// An argument with one inner variable in this context: own variables substituted, the inner one kept.
+Poly Algebra::inner_data(const Factor& f, size_t arg, const Ext& ctx) {
   const Node& n = nodes_[f.node];
   Ext wide = ctx;
-  wide.push_back(n.inner[0][0]);
+  wide.push_back(n.inner[arg][0]);
   Sub s;
   s.width = static_cast<int>(wide.size()) + 1;
-  for (size_t r = 0; r < n.dims.size(); ++r) {
+  for (size_t r = 0; r + n.result.size() < n.dims.size(); ++r) {
     Row row(s.width, 0);
     for (size_t v = 0; v < ctx.size(); ++v) row[v] = f.map[r * (ctx.size() + 1) + v];
     row[s.width - 1] = f.map[r * (ctx.size() + 1) + ctx.size()];
@@ -24,7 +24,8 @@ Poly Algebra::taken_data(const Factor& f, const Ext& ctx) {
   Row row(s.width, 0);
   row[ctx.size()] = 1;
   s.rows.push_back(std::move(row));
-  return subst(n.args[0], s, wide);
+  const Poly data = n.args[arg];  // a copy: what follows may move nodes_
+  return subst(data, s, wide);
 }
 
 Poly Algebra::take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx, Outside outside) {
@@ -78,27 +79,29 @@ Poly Algebra::take(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext&
   return out;
 }
 
+// p as an affine form of the context's variables.
+std::optional<Row> Algebra::affine_row(const Poly& p, const Ext& ctx) const {
+  Row row(ctx.size() + 1, 0);
+  for (const Term& t : p) {
+    if (!t.coef.is_integer()) return std::nullopt;
+    if (t.f.empty()) {
+      row.back() = add_checked(row.back(), t.coef.num());
+    } else if (t.f.size() == 1 && t.f[0].node == iota() && t.f[0].exp.is_one()) {
+      for (size_t v = 0; v < row.size(); ++v) row[v] = add_checked(row[v], mul_checked(t.coef.num(), t.f[0].map[v]));
+    } else {
+      return std::nullopt;
+    }
+  }
+  return row;
+}
+
 // data with its last variable replaced by e, which is known to be in range.
 Poly Algebra::reindex(const Poly& data, const Ext& ctx_u, const Poly& e, const Ext& ctx) {
   const size_t w = ctx_u.size() + 1, u = ctx_u.size() - 1, m = ctx.size();
   // An affine index is an ordinary reading.
-  auto affine = [&]() -> std::optional<Row> {
-    Row row(m + 1, 0);
-    for (const Term& t : e) {
-      if (!t.coef.is_integer()) return std::nullopt;
-      if (t.f.empty()) {
-        row[m] += t.coef.num();
-      } else if (t.f.size() == 1 && t.f[0].node == iota() && t.f[0].exp.is_one()) {
-        for (size_t v = 0; v <= m; ++v) row[v] += t.coef.num() * t.f[0].map[v];
-      } else {
-        return std::nullopt;
-      }
-    }
-    return row;
-  }();
-  if (affine) {
+  if (std::optional<Row> affine = affine_row(e, ctx)) {
     Sub s = Sub::identity(static_cast<int>(m));
-    s.rows.push_back(*affine);
+    s.rows.push_back(*std::move(affine));
     return subst(data, s, ctx);
   }
   Poly out;

@@ -70,6 +70,15 @@ struct Known {
   bool never_zero() const { return nonzero || no_zero; }
   bool positive() const { return nonneg && nonzero; }
   bool never_inf() const { return finite || no_inf; }
+  // What else was found of the same value, but for its bounds.
+  void learn(const Known& k) {
+    finite |= k.finite;
+    no_pos_inf |= k.no_pos_inf;
+    no_inf |= k.no_inf;
+    nonneg |= k.nonneg;
+    nonzero |= k.nonzero;
+    no_zero |= k.no_zero;
+  }
   bool operator==(const Known&) const = default;
 };
 
