@@ -175,6 +175,7 @@ Comparison Runs::confirm_with(Pair pair, const Comparison& suspect, std::string*
       }
     }
   }
+  if (options_.glance) return suspect;
   // Radii grow with depth: as many bits as the radius exceeds the difference, and some to spare.
   const bool open = suspect.kind == Comparison::Kind::Open;
   const double excess =
@@ -238,7 +239,7 @@ class Falsifier {
     // (an order inside of runs). Tiny programs are dense at once.
     const bool affordable = maker.dense_work() <= kDenseWork && elements <= kDenseElements;
     const bool tiny = maker.dense_work() <= kTinyWork;
-    const int rounds = tiny ? std::max(options_.seeds, kTinySeeds) : options_.seeds;
+    const int rounds = options_.glance ? 1 : tiny ? std::max(options_.seeds, kTinySeeds) : options_.seeds;
     for (int r = 0; r < rounds; ++r) {
       if (std::all_of(cases_.begin(), cases_.end(), [](const Case& c) { return c.done; })) break;
       if (r > 0 && out_of_time()) break;

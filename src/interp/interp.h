@@ -15,7 +15,8 @@ namespace shardproof::interp {
 
 struct Options {
   uint64_t seed = 1;
-  int seeds = 3;  // independent input sets to try
+  int seeds = 3;        // independent input sets to try
+  bool glance = false;  // one set of inputs, and only what intervals of doubles show
   double seconds = 10;
   uint64_t bytes = 1ull << 30;
   bool blame = true;               // say which operator is wrong, too

@@ -154,7 +154,11 @@ class Check {
     }
     begin();
     prove();
-    falsify();
+    falsify(Look::Glance);
+    const bool refuted =
+        std::any_of(out_.outputs.begin(), out_.outputs.end(), [](const OutputReport& r) { return r.status == Status::Refuted; });
+    if (!refuted) prove_in_other_forms(std::clamp(4 * out_.stats.prove, 1.0, 4.0));
+    falsify(Look::Whole);
     prove_in_other_forms();
     prove_again();
     conclude();
@@ -239,8 +243,9 @@ class Check {
     return std::nullopt;
   }
 
-  // Three parts: a first pass of the prover, in which no output may starve the others where time is limited; the falsifier; and a second
-  // pass for what was not refuted: what was cut short, and what the quick ways did not prove.
+  // A first pass of the prover, in which no output may starve the others where time is limited; a glance of the falsifier, which refutes
+  // most of what is wrong; other forms for the rest, as long as they are cheap; the falsifier; and second passes for what was not refuted:
+  // what was cut short, and what the quick ways did not prove.
   void prove() {
     Clock::time_point start = Clock::now();
     say("proving");
@@ -279,9 +284,9 @@ class Check {
       failed += out_.outputs[k].reason == "budget" ? 1 : 4;
       // What is wrong is often dear to compare, and cheap to evaluate; but a large program may only have needed more time.
       const bool cut_short = out_.outputs[k].reason == "budget" && problem_->graph.nodes.size() > kLarge;
-      if (evaluated_.empty() && !cut_short && limit_seconds_since(limit_start) > kPatience) {
+      if (glanced_.empty() && !cut_short && limit_seconds_since(limit_start) > kPatience) {
         const Clock::time_point evaluation = Clock::now();
-        falsify();
+        falsify(Look::Glance);
         before_proofs += seconds_since(evaluation);
         say("proving");
       }
@@ -342,29 +347,22 @@ class Check {
   }
 
   // In other forms. Gradients that are left as partial sums: both sides are written from the values where the ranks' parts add up. Sorts
-  // and top-k: by their order. Products of sines and cosines: as sums.
-  void prove_in_other_forms() {
-    const std::vector<size_t> open = still_open();
+  // and top-k: by their order. Products of sines and cosines: as sums. `brief`: seconds for what may be false (0: half of what is left).
+  void prove_in_other_forms(double brief = 0) {
+    std::vector<size_t> open = still_open();
+    std::erase_if(open, [&](size_t k) { return not_by_meeting_.count(k) != 0; });
     const double rest = options_.time_limit > 0 ? left() - 0.05 * options_.time_limit : 0;
     if (open.empty() || (options_.time_limit > 0 && rest <= 0)) return;
     const Clock::time_point start = Clock::now();
-    std::vector<prove::Meeting> hints;
-    if (options_.falsify) {
-      interp::Options o = interp_options();
-      if (rest > 0) o.seconds = 0.2 * rest;
-      for (interp::Meeting& m : interp::meetings(*problem_, open, o)) hints.push_back({m.sequential, std::move(m.parts)});
+    if (!met_ && !find_other_forms(open, rest)) {
+      not_by_meeting_.insert(open.begin(), open.end());
+      return;
     }
-    if (hints.empty() && !prover_->has_order() && !prover_->has_angle()) return;
-    say(fmt::format("proving {} outputs in other forms, from {} partial sums", open.size(), hints.size()));
-    prove::Limits limits;
-    limits.bytes = options_.memory_limit;
-    met_ = std::make_unique<prove::Prover>(*problem_, limits, prover_->linked());
-    met_->meet_at(std::move(hints));
-    if (prover_->has_order()) met_->by_order();
-    if (prover_->has_angle()) met_->by_angle();
-    met_->try_hard();
+    say(fmt::format("proving {} outputs in other forms", open.size()));
     std::swap(prover_, met_);
-    const double share = rest > 0 ? 0.5 * left() : 0;
+    double share = rest > 0 ? 0.5 * left() : 0;
+    if (brief > 0) share = share > 0 ? std::min(share, brief) : brief;
+    if (share <= 0) prover_->allow(0);
     const auto begun = util::WorkClock::now();
     for (size_t i = 0; i < open.size(); ++i) {
       OutputReport& r = out_.outputs[open[i]];
@@ -379,12 +377,32 @@ class Check {
         by_meeting_.insert(open[i]);
         continue;
       }
+      if (r.reason != "budget") not_by_meeting_.insert(open[i]);
       r.reason = reason;
       r.detail = detail;
     }
     count_proofs();
     std::swap(prover_, met_);
     out_.stats.prove += seconds_since(start);
+  }
+
+  // Makes the prover in other forms, if there are any. rest: seconds that are left (0: no limit).
+  bool find_other_forms(const std::vector<size_t>& open, double rest) {
+    std::vector<prove::Meeting> hints;
+    if (options_.falsify) {
+      interp::Options o = interp_options();
+      if (rest > 0) o.seconds = 0.2 * rest;
+      for (interp::Meeting& m : interp::meetings(*problem_, open, o)) hints.push_back({m.sequential, std::move(m.parts)});
+    }
+    if (hints.empty() && !prover_->has_order() && !prover_->has_angle()) return false;
+    prove::Limits limits;
+    limits.bytes = options_.memory_limit;
+    met_ = std::make_unique<prove::Prover>(*problem_, limits, prover_->linked());
+    met_->meet_at(std::move(hints));
+    if (prover_->has_order()) met_->by_order();
+    if (prover_->has_angle()) met_->by_angle();
+    met_->try_hard();
+    return true;
   }
 
   // A certificate is about the forms of one prover: "" or the output that it has not proved.
@@ -532,22 +550,26 @@ class Check {
     }
   }
 
-  void falsify() {
+  enum class Look : uint8_t { Glance, Whole };
+  void falsify(Look look) {
     Clock::time_point start = Clock::now();
+    const bool glance = look == Look::Glance;
     std::vector<size_t> open;
     for (size_t k = 0; k < out_.outputs.size(); ++k) {
-      const bool wanted = out_.outputs[k].status == Status::Unknown ? !settled_.count(k) && !evaluated_.count(k)
-                                                                    : options_.paranoid && out_.outputs[k].status == Status::Proved;
+      const bool wanted = out_.outputs[k].status == Status::Unknown
+                              ? !settled_.count(k) && !(glance ? glanced_ : evaluated_).count(k)
+                              : options_.paranoid && !glance && out_.outputs[k].status == Status::Proved;
       if (wanted) open.push_back(k);
     }
     interp::Options o = interp_options();
+    o.glance = glance;
     if (!problem_->faults.empty()) witness_ = interp::fault_witness(*problem_, o);
     if (open.empty() || (!options_.falsify && !options_.paranoid)) return;
     say(fmt::format("evaluating {} outputs", open.size()));
     std::string witness;
     std::vector<interp::OutputFinding> findings = interp::falsify(*problem_, open, o, options_.witness.empty() ? nullptr : &witness);
     SP_CHECK(findings.size() == open.size());
-    evaluated_.insert(open.begin(), open.end());
+    (glance ? glanced_ : evaluated_).insert(open.begin(), open.end());
     for (size_t i = 0; i < open.size(); ++i) {
       OutputReport& r = out_.outputs[open[i]];
       const interp::OutputFinding& f = findings[i];
@@ -562,7 +584,7 @@ class Check {
         if (!f.blame) r.blame = own_blame(problem_->outputs[open[i]], f.detail);
         continue;
       }
-      if (r.status == Status::Proved) continue;
+      if (r.status == Status::Proved || glance) continue;
       const bool any = problem_->outputs[open[i]].expect.kind == Placement::Kind::Any;
       std::string said;
       if (f.status == interp::OutputFinding::Status::Agrees && any && f.holds)
@@ -696,10 +718,10 @@ class Check {
   link::Problem* problem_ = nullptr;
   std::vector<std::optional<Placement>> placements_;
   std::vector<char> depends_;
-  std::set<size_t> settled_, evaluated_;
+  std::set<size_t> settled_, glanced_, evaluated_;
   std::map<size_t, std::string> said_;
-  std::unique_ptr<prove::Prover> met_;  // the prover in other forms
-  std::set<size_t> by_meeting_;         // outputs that it proved
+  std::unique_ptr<prove::Prover> met_;            // the prover in other forms
+  std::set<size_t> by_meeting_, not_by_meeting_;  // outputs that it proved, and did not prove in any time
   std::unique_ptr<prove::Prover> prover_;
   std::string witness_;
 };
