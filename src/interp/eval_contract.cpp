@@ -195,10 +195,6 @@ struct Product {
   size_t out(size_t b, size_t i, size_t j) const { return (b * rows + i) * columns + j; }
 };
 
-bool all_real(const Buffer& b) {
-  return std::all_of(b.m.begin(), b.m.end(), [](double m) { return std::fabs(m) <= DBL_MAX; });
-}
-
 // Largest magnitude if all elements are exact integers, else infinity.
 double integer_bound(const Buffer& b) {
   double bound = 0;
@@ -209,17 +205,53 @@ double integer_bound(const Buffer& b) {
   return bound;
 }
 
-void product_slow(const Product& p, Buffer& out, const Buffer& x, const Buffer& y) {
+// One element, whatever its operands are.
+Interval product_at(const Product& p, const Buffer& x, const Buffer& y, size_t b, size_t i, size_t j) {
+  Interval acc{0, 0};
+  for (size_t k = 0; k < p.inner && !is_undefined(acc); ++k) {
+    Interval term = mul(x.interval(p.left(b, i, k)), y.interval(p.right(b, k, j)));
+    if ((*p.times)[k] != 1) term = mul(term, {static_cast<double>((*p.times)[k]), 0});
+    acc = add(acc, term);
+  }
+  return acc;
+}
+
+bool real_at(const Buffer& a, size_t k) { return std::fabs(a.m[k]) <= DBL_MAX; }
+
+// Which lines, of all batches, have an element that is no real number. Empty: none.
+template <typename LineOf>
+std::vector<char> odd_lines(const Buffer& a, size_t lines, LineOf line_of) {
+  std::vector<char> odd;
+  for (size_t k = 0; k < a.size; ++k) {
+    if (real_at(a, k)) continue;
+    odd.resize(lines);
+    odd[line_of(k)] = 1;
+  }
+  return odd;
+}
+
+Buffer only_reals(const Buffer& a) {
+  Buffer out = Buffer::make(a.number, a.size);  // zeros
+  for (size_t k = 0; k < a.size; ++k) {
+    if (real_at(a, k)) out.set(k, a.interval(k));
+  }
+  return out;
+}
+
+void product_reals(const Product& p, Buffer& out, Buffer x, const Buffer& y);
+
+// Most elements rest on real numbers alone; the others one by one.
+void product_interval(const Product& p, Buffer& out, Buffer x, const Buffer& y) {
+  const std::vector<char> rows = odd_lines(x, p.batch * p.rows, [&](size_t k) { return k / p.inner; });
+  const std::vector<char> columns =
+      odd_lines(y, p.batch * p.columns, [&](size_t k) { return k / (p.inner * p.columns) * p.columns + k % p.columns; });
+  if (rows.empty() && columns.empty()) return product_reals(p, out, std::move(x), y);
+  product_reals(p, out, only_reals(x), only_reals(y));
   for (size_t b = 0; b < p.batch; ++b) {
     for (size_t i = 0; i < p.rows; ++i) {
       for (size_t j = 0; j < p.columns; ++j) {
-        Interval acc{0, 0};
-        for (size_t k = 0; k < p.inner; ++k) {
-          Interval term = mul(x.interval(p.left(b, i, k)), y.interval(p.right(b, k, j)));
-          if ((*p.times)[k] != 1) term = mul(term, {static_cast<double>((*p.times)[k]), 0});
-          acc = add(acc, term);
-        }
-        out.set(p.out(b, i, j), acc);
+        if ((rows.empty() || rows[b * p.rows + i] == 0) && (columns.empty() || columns[b * p.columns + j] == 0)) continue;
+        out.set(p.out(b, i, j), product_at(p, x, y, b, i, j));
       }
     }
   }
@@ -228,8 +260,7 @@ void product_slow(const Product& p, Buffer& out, const Buffer& x, const Buffer& 
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("O3")))  // the inner loops want vectors, at whatever level the rest is built
 #endif
-void product_interval(const Product& p, Buffer& out, Buffer x, const Buffer& y) {
-  if (!all_real(x) || !all_real(y)) return product_slow(p, out, x, y);
+void product_reals(const Product& p, Buffer& out, Buffer x, const Buffer& y) {
   if (std::any_of(p.times->begin(), p.times->end(), [](int64_t w) { return w != 1; })) {
     for (size_t k = 0; k < x.size; ++k) x.set(k, mul(x.interval(k), {static_cast<double>((*p.times)[k % p.inner]), 0}));
   }

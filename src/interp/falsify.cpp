@@ -22,8 +22,9 @@ namespace {
 
 constexpr double kDenseWork = 4e8;  // scalar operations per evaluation on dense inputs
 constexpr double kTinyWork = 5e6;
-constexpr int kTinySeeds = 8;           // tiny programs are tried more often: their few elements show less
-constexpr double kBlockWork = 8e7;      // beyond it coarser blocks are taken: balls cost twenty times as much
+constexpr int kTinySeeds = 8;       // tiny programs are tried more often: their few elements show less
+constexpr double kBlockWork = 8e7;  // beyond it coarser blocks are taken: balls cost twenty times as much
+constexpr double kGlanceWork = 1e7;
 constexpr double kDenseElements = 6e6;  // of all free inputs
 constexpr int kReadings = 4;
 
@@ -304,6 +305,7 @@ class Falsifier {
       runs_ = std::make_unique<Runs>(problem_, inputs_, options_, deadline_,
                                      detail == Detail::Minimal ? 1e11
                                      : dense                   ? 2 * kDenseWork
+                                     : options_.glance         ? kGlanceWork
                                                                : kBlockWork);
       runs_->plain().run(wanted);
       const bool failed =

@@ -32,7 +32,7 @@ const char* name(Status s) {
 
 namespace {
 
-constexpr double kPatience = 0.5;       // seconds of proving before what failed is evaluated
+constexpr double kPatience = 0.1;       // seconds of proving before what failed is evaluated
 constexpr size_t kLarge = 30000;        // nodes
 constexpr int64_t kUnrolledRounds = 4;  // shorter loops are not worth an induction
 
@@ -155,9 +155,7 @@ class Check {
     begin();
     prove();
     falsify(Look::Glance);
-    const bool refuted =
-        std::any_of(out_.outputs.begin(), out_.outputs.end(), [](const OutputReport& r) { return r.status == Status::Refuted; });
-    if (!refuted) prove_in_other_forms(std::clamp(4 * out_.stats.prove, 1.0, 4.0));
+    if (!refuted()) prove_in_other_forms(std::clamp(4 * out_.stats.prove, 1.0, 4.0));
     falsify(Look::Whole);
     prove_in_other_forms();
     prove_again();
@@ -550,6 +548,10 @@ class Check {
     }
   }
 
+  bool refuted() const {
+    return std::any_of(out_.outputs.begin(), out_.outputs.end(), [](const OutputReport& r) { return r.status == Status::Refuted; });
+  }
+
   enum class Look : uint8_t { Glance, Whole };
   void falsify(Look look) {
     Clock::time_point start = Clock::now();
@@ -563,6 +565,7 @@ class Check {
     }
     interp::Options o = interp_options();
     o.glance = glance;
+    if (refuted()) o.seeds = 1;  // what the rest is matters less
     if (!problem_->faults.empty()) witness_ = interp::fault_witness(*problem_, o);
     if (open.empty() || (!options_.falsify && !options_.paranoid)) return;
     say(fmt::format("evaluating {} outputs", open.size()));
