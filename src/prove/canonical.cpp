@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <span>
 #include <tuple>
 
 #include "prove/algebra.h"
@@ -91,6 +92,10 @@ class Canonicalizer {
     int64_t lo = 0, hi = 0;  // bound: box
     uint32_t cls = 0;        // free: class of the dimension
     uint64_t color = 0;
+  };
+  struct Coef {
+    int var;
+    int64_t value;
   };
   // How a row reads the new variables: step * var + (bound and inner part) + rest.
   struct RowPlan {
@@ -365,40 +370,41 @@ class Canonicalizer {
     }
   }
 
-  // New coefficients of a row and the new constant.
-  void transform(size_t row, std::vector<int64_t>& out, int64_t& constant) const {
+  // New coefficients of a row, those that are not 0, and the new constant.
+  void transform(size_t row) {
     const RowRef& r = rows_[row];
-    out.assign(vars_.size(), 0);
     const bool planned = plans_[row].var >= 0;
-    constant = planned ? plans_[row].rest : r.coefs[r.width - 1];
-    if (planned) out[plans_[row].var] = plans_[row].step;
+    int64_t constant = planned ? plans_[row].rest : r.coefs[r.width - 1];
+    if (planned) coefs_.push_back({plans_[row].var, plans_[row].step});
     for (int k = 0; k < bound_; ++k) {
       const int64_t q = bound_coef(r, k);
       if (q == 0) continue;
-      out[bound_var_[k]] = q;
+      coefs_.push_back({bound_var_[k], q});
       if (!planned) constant = add_checked(constant, -mul_checked(q, vars_[bound_var_[k]].shift));
     }
+    new_constants_[row] = constant;
+    row_end_[row] = coefs_.size();
+  }
+  std::span<const Coef> coefs_of(size_t row) const {
+    const size_t begin = row == 0 ? 0 : row_end_[row - 1];
+    return {coefs_.data() + begin, row_end_[row] - begin};
   }
 
   // Of a row: what it belongs to, its constant, and the colours of its variables.
   uint64_t row_color(size_t row) const {
     uint64_t all = 0;
-    for (size_t u = 0; u < vars_.size(); ++u) {
-      if (new_rows_[row][u] != 0) all += mix(vars_[u].color, static_cast<uint64_t>(new_rows_[row][u]));
-    }
+    for (const Coef& c : coefs_of(row)) all += mix(vars_[c.var].color, static_cast<uint64_t>(c.value));
     return mix(mix(rows_[row].signature, static_cast<uint64_t>(new_constants_[row])), all);
   }
   // Tells the row's variables what uses them.
   void use(size_t row, uint64_t color, std::vector<uint64_t>& next) const {
-    for (size_t u = 0; u < vars_.size(); ++u) {
-      if (new_rows_[row][u] != 0) next[u] += mix(color, static_cast<uint64_t>(new_rows_[row][u]) * 31 + 7);
-    }
+    for (const Coef& c : coefs_of(row)) next[c.var] += mix(color, static_cast<uint64_t>(c.value) * 31 + 7);
   }
 
   void order() {
-    new_rows_.resize(rows_.size());
+    row_end_.resize(rows_.size());
     new_constants_.resize(rows_.size());
-    for (size_t i = 0; i < rows_.size(); ++i) transform(i, new_rows_[i], new_constants_[i]);
+    for (size_t i = 0; i < rows_.size(); ++i) transform(i);
     // Colour variables by their uses, twice.
     for (int round = 0; round < 2; ++round) {
       std::vector<uint64_t> next(vars_.size(), 0);
@@ -481,9 +487,8 @@ class Canonicalizer {
     for (size_t i = 0; i < rows_.size(); ++i) {
       const RowRef& r = rows_[i];
       const int inner = inner_count(r.arg), new_width = n + inner + 1;
-      const std::vector<int64_t>& q = new_rows_[i];
       int64_t* out = &fresh[r.arg][r.term][r.factor][static_cast<size_t>(r.row) * new_width];
-      for (int u = 0; u < n; ++u) out[position[u]] = q[u];
+      for (const Coef& c : coefs_of(i)) out[position[c.var]] = c.value;
       for (int j = 0; j < inner; ++j) out[n + j] = r.coefs[total_ + j];
       out[new_width - 1] = new_constants_[i];
     }
@@ -546,7 +551,12 @@ class Canonicalizer {
           key.push_back(f.node);
           key.push_back(f.exp.num());
           key.push_back(f.exp.den());
-          key.insert(key.end(), f.map.begin(), f.map.end());
+          // Most of a map is 0: places and values of the others.
+          const size_t count = key.size();
+          key.push_back(0);
+          for (size_t i = 0; i < f.map.size(); ++i) {
+            if (f.map[i] != 0) key.insert(key.end(), {static_cast<int64_t>(i), f.map[i]}), ++key[count];
+          }
         }
       }
     }
@@ -616,7 +626,8 @@ class Canonicalizer {
   int free_ = 0, bound_ = 0, total_ = 0;
   std::vector<RowRef> rows_;
   std::vector<RowPlan> plans_;
-  std::vector<std::vector<int64_t>> new_rows_;  // coefficients of the new variables
+  std::vector<Coef> coefs_;  // of all rows
+  std::vector<size_t> row_end_;
   std::vector<int64_t> new_constants_;
   std::vector<NewVar> vars_;
   std::vector<int> bound_var_;
