@@ -194,6 +194,7 @@ class Algebra {
   Poly make_term(Term t, const Ext& ctx);         // canonical poly of one product
   bool combine_factors(Term& t, const Ext& ctx);  // false: the term is 0
   std::optional<Poly> try_join(const Term& x, const Term& y, const Ext& ctx);
+  bool made_alike(const std::vector<Factor>& body, const std::vector<Factor>& rest) const;
   std::optional<Poly> extend_red(const Term& common, const Factor& red, const std::vector<Factor>& rest, const Ext& ctx);
   std::optional<Poly> roll_sums(const Term& common, const Factor& x, const Factor& y, const Ext& ctx);
   std::optional<Poly> join_windows(const Term& common, const Factor& x, const Factor& y, const Ext& ctx);

@@ -60,32 +60,58 @@ Poly Algebra::settle(const Term& body, const Ext& ext, int bound) {
   return seen(flat) ? flat : nested;
 }
 
+// Could `rest` be a slice of a sum over `body`? A slice is made of the same nodes: most pairs are told apart by that, without making it.
+bool Algebra::made_alike(const std::vector<Factor>& body, const std::vector<Factor>& rest) const {
+  const auto is_sum = [&](Nid id) {
+    const Node& n = nodes_[id];
+    return n.kind == Kind::Red && n.fn == ir::Fn::Add && n.args[0].size() == 1;
+  };
+  const auto plain = [&](Nid id) { return nodes_[id].kind == Kind::Base || nodes_[id].kind == Kind::Fn; };
+  const auto among = [](const std::vector<Nid>& all, Nid id) { return std::find(all.begin(), all.end(), id) != all.end(); };
+  // What stands in factors, and in sums among them.
+  std::vector<Nid> mine, theirs;
+  const auto gather = [&](const std::vector<Factor>& factors, int depth, auto& self, std::vector<Nid>& out) -> void {
+    for (const Factor& f : factors) {
+      out.push_back(f.node);
+      if (depth > 0 && is_sum(f.node)) self(nodes_[f.node].args[0][0].f, depth - 1, self, out);
+    }
+  };
+  gather(body, 1, gather, mine);
+  for (const Factor& f : rest) {
+    if (is_sum(f.node)) {
+      if (among(mine, f.node)) continue;
+      for (const Factor& g : nodes_[f.node].args[0][0].f) {
+        if (plain(g.node) && !among(mine, g.node)) return false;
+      }
+    } else if (plain(f.node) && !among(mine, f.node)) {
+      return false;
+    }
+  }
+  if (flat_) return true;  // forms are made again for their place
+  gather(rest, 3, gather, theirs);
+  for (size_t i = 0; i < body.size(); ++i) {
+    const Nid id = body[i].node;
+    const Node& n = nodes_[id];
+    // Brackets and tables may be numbers at a constant place; what is there twice may cancel.
+    const bool stays =
+        (n.kind == Kind::Base && !n.dense && id != iota()) || n.kind == Kind::Sum || n.kind == Kind::Fn || n.kind == Kind::Red;
+    if (!stays || among(theirs, id)) continue;
+    if (std::count_if(body.begin(), body.end(), [&](const Factor& f) { return f.node == id; }) > 1) continue;
+    if (!is_sum(id)) return false;
+    std::vector<Nid> inside;  // of a sum of a sum
+    gather(n.args[0][0].f, 0, gather, inside);
+    if (std::any_of(inside.begin(), inside.end(), [&](Nid x) { return plain(x) && !among(theirs, x); })) return false;
+  }
+  return true;
+}
+
 // A sum over a range, and one more slice of it (L-12): sum_{k in [a,b)} m(k) + m(b); or several slices, which are a sum themselves: bodies
 // that read one tensor at two places are written by rows, and where the rows of three ranks meet, two of them are a range before the third
 // comes.
 std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, const std::vector<Factor>& rest, const Ext& ctx) {
   const int bound = nodes_[red.node].num_bound();
   if (written_out_ || bound > (flat_ ? 12 : 4) || rest.empty() || rest.size() > (flat_ ? 12 : 4)) return std::nullopt;
-  // A slice of the body reads the same unknowns: most pairs are told apart by that, without making the slice.
-  {
-    const auto is_sum = [&](const Node& n) { return n.kind == Kind::Red && n.fn == ir::Fn::Add && n.args[0].size() == 1; };
-    const auto plain = [&](Nid id) { return nodes_[id].kind == Kind::Base || nodes_[id].kind == Kind::Fn; };
-    std::vector<Nid> mine;
-    for (const Factor& f : nodes_[red.node].args[0][0].f) {
-      mine.push_back(f.node);
-      if (!is_sum(nodes_[f.node])) continue;
-      for (const Factor& g : nodes_[f.node].args[0][0].f) mine.push_back(g.node);
-    }
-    const auto known_here = [&](Nid id) { return std::find(mine.begin(), mine.end(), id) != mine.end(); };
-    for (const Factor& f : rest) {
-      const Node& n = nodes_[f.node];
-      if (known_here(f.node) || (!is_sum(n) && !plain(f.node))) continue;
-      if (!is_sum(n)) return std::nullopt;
-      for (const Factor& g : n.args[0][0].f) {
-        if (plain(g.node) && !known_here(g.node)) return std::nullopt;
-      }
-    }
-  }
+  if (!made_alike(nodes_[red.node].args[0][0].f, rest)) return std::nullopt;
   const Poly other = make_term(Term{1, rest}, ctx);
   auto [body, ext] = open_red(red, ctx);
   const size_t m = ctx.size(), w = ext.size() + 1;
