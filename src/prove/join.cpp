@@ -97,8 +97,10 @@ bool Algebra::made_alike(const std::vector<Factor>& body, const std::vector<Fact
         (n.kind == Kind::Base && !n.dense && id != iota()) || n.kind == Kind::Sum || n.kind == Kind::Fn || n.kind == Kind::Red;
     if (!stays || among(theirs, id)) continue;
     if (std::count_if(body.begin(), body.end(), [&](const Factor& f) { return f.node == id; }) > 1) continue;
-    if (!is_sum(id)) return false;
-    std::vector<Nid> inside;  // of a sum of a sum
+    // A sum of a sum is one sum.
+    const auto other = [&](const Factor& f) { return f.node != id && nodes_[f.node].kind != Kind::Bracket; };
+    if (!is_sum(id) || std::any_of(body.begin(), body.end(), other)) return false;
+    std::vector<Nid> inside;
     gather(n.args[0][0].f, 0, gather, inside);
     if (std::any_of(inside.begin(), inside.end(), [&](Nid x) { return plain(x) && !among(theirs, x); })) return false;
   }
@@ -112,6 +114,10 @@ std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, c
   const int bound = nodes_[red.node].num_bound();
   if (written_out_ || bound > (flat_ ? 12 : 4) || rest.empty() || rest.size() > (flat_ ? 12 : 4)) return std::nullopt;
   if (!made_alike(nodes_[red.node].args[0][0].f, rest)) return std::nullopt;
+  // Slices of one body are boxes of it, which have been tried (L-10).
+  if (rest.size() == 1 && rest[0].exp.is_one() && nodes_[rest[0].node].kind == Kind::Red &&
+      nodes_[rest[0].node].kernel == nodes_[red.node].kernel)
+    return std::nullopt;
   const Poly other = make_term(Term{1, rest}, ctx);
   auto [body, ext] = open_red(red, ctx);
   const size_t m = ctx.size(), w = ext.size() + 1;
