@@ -121,6 +121,41 @@ std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, c
   const Poly other = make_term(Term{1, rest}, ctx);
   auto [body, ext] = open_red(red, ctx);
   const size_t m = ctx.size(), w = ext.size() + 1;
+  // What both read once: a factor of the body, and one of the rest (or of a sum in it) with the number of variables of its map. It is read
+  // at the same place: the rows over the context are the same, and where no sum moves them, the constants.
+  struct Pair {
+    const Factor* mine;
+    Factor theirs;
+    size_t width;
+  };
+  std::vector<Pair> pairs;
+  const auto pair_up = [&](const std::vector<Factor>& all, size_t width) {
+    for (const Factor& f : all) {
+      const auto same = [&](const Factor& g) { return g.node == f.node; };
+      if (nodes_[f.node].kind == Kind::Bracket || std::count_if(all.begin(), all.end(), same) > 1) continue;
+      const auto mine = std::find_if(body.f.begin(), body.f.end(), same);
+      if (mine == body.f.end() || std::count_if(body.f.begin(), body.f.end(), same) > 1) continue;
+      if (std::none_of(pairs.begin(), pairs.end(), [&](const Pair& p) { return p.mine == &*mine; })) pairs.push_back({&*mine, f, width});
+    }
+  };
+  pair_up(rest, m + 1);
+  for (const Factor& f : rest) {
+    if (nodes_[f.node].kind != Kind::Red || nodes_[f.node].fn != ir::Fn::Add || nodes_[f.node].args[0].size() != 1) continue;
+    const auto [inner, wide] = open_red(f, ctx);
+    pair_up(inner.f, wide.size() + 1);
+  }
+  const auto elsewhere = [&](size_t var, int64_t at, int64_t width) {
+    return std::any_of(pairs.begin(), pairs.end(), [&](const Pair& p) {
+      for (size_t d = 0; d < nodes_[p.mine->node].dims.size(); ++d) {
+        const int64_t *x = &p.mine->map[d * w], *y = &p.theirs.map[d * p.width];
+        if (!std::equal(x, x + m, y)) return true;
+        bool moved = std::any_of(y + m, y + p.width - 1, [](int64_t q) { return q != 0; });
+        for (size_t v = m; v + 1 < w; ++v) moved = moved || (x[v] != 0 && (v != var || width > 1));
+        if (!moved && x[w - 1] + x[var] * at != y[p.width - 1]) return true;
+      }
+      return false;
+    });
+  };
   std::vector<int64_t> widths{1};
   if (const Node* more = rest.size() == 1 && rest[0].exp.is_one() ? &nodes_[rest[0].node] : nullptr;
       more && more->kind == Kind::Red && more->fn == ir::Fn::Add && more->num_bound() == bound) {
@@ -150,6 +185,7 @@ std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, c
           }
         }
         if (!inside && refused(Rule::L12)) continue;
+        if (!flat_ && elsewhere(var, at, width)) continue;
         Ext slice_ext = ext;
         if (width == 1) {
           slice_ext.erase(slice_ext.begin() + static_cast<std::ptrdiff_t>(var));
