@@ -195,6 +195,8 @@ class Algebra {
   bool combine_factors(Term& t, const Ext& ctx);  // false: the term is 0
   std::optional<Poly> try_join(const Term& x, const Term& y, const Ext& ctx);
   bool made_alike(const std::vector<Factor>& body, const std::vector<Factor>& rest) const;
+  Poly slice_of(const Factor& red, const Term& body, const Ext& ext, const Ext& ctx, int k, int64_t at, int64_t width);
+  std::unordered_map<std::vector<int64_t>, std::pair<Poly, bool>, KeyHash> slices_;  // what it gave, and whether that was ranged
   std::optional<Poly> extend_red(const Term& common, const Factor& red, const std::vector<Factor>& rest, const Ext& ctx);
   std::optional<Poly> roll_sums(const Term& common, const Factor& x, const Factor& y, const Ext& ctx);
   std::optional<Poly> join_windows(const Term& common, const Factor& x, const Factor& y, const Ext& ctx);

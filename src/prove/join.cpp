@@ -1,6 +1,7 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Joining the pieces of sums: adjacent boxes, single elements, parts of ranks.
 #include <algorithm>
+#include <utility>
 
 #include "prove/algebra.h"
 #include "prove/rows.h"
@@ -107,6 +108,44 @@ bool Algebra::made_alike(const std::vector<Factor>& body, const std::vector<Fact
   return true;
 }
 
+// The body of a sum, opened over ext, where its variable k runs from `at` over `width` places. A sum of many parts asks for one slice
+// often.
+Poly Algebra::slice_of(const Factor& red, const Term& body, const Ext& ext, const Ext& ctx, int k, int64_t at, int64_t width) {
+  std::vector<int64_t> key{red.node, k, at, width, flat_, exchanging_, structure_known};
+  key.insert(key.end(), red.map.begin(), red.map.end());
+  key.insert(key.end(), ctx.begin(), ctx.end());
+  if (const auto it = slices_.find(key); it != slices_.end()) {
+    ranged = ranged || it->second.second;
+    return it->second.first;
+  }
+  struct Before {  // also where a limit throws
+    bool& flag;
+    bool value;
+    ~Before() { flag = flag || value; }
+  } before{ranged, std::exchange(ranged, false)};
+  const size_t var = ctx.size() + static_cast<size_t>(k);
+  const int left = nodes_[red.node].num_bound() - (width == 1 ? 1 : 0);
+  Ext to = ext;
+  if (width == 1) {
+    to.erase(to.begin() + static_cast<std::ptrdiff_t>(var));
+  } else {
+    to[var] = width;
+  }
+  Sub s;
+  s.width = static_cast<int>(to.size()) + 1;
+  for (size_t v = 0, n = 0; v < ext.size(); ++v) {
+    Row r(s.width, 0);
+    if (v == var) r[s.width - 1] = at;
+    if (v != var || width > 1) r[n++] = 1;
+    s.rows.push_back(std::move(r));
+  }
+  Poly slice = subst({body}, s, to);
+  if (left > 0) slice = reduce(ir::Fn::Add, slice, to, left);
+  constexpr size_t kMany = 1 << 16;
+  if (slices_.size() > kMany) slices_.clear();
+  return slices_.emplace(std::move(key), std::pair(std::move(slice), ranged)).first->second.first;
+}
+
 // A sum over a range, and one more slice of it (L-12): sum_{k in [a,b)} m(k) + m(b); or several slices, which are a sum themselves: bodies
 // that read one tensor at two places are written by rows, and where the rows of three ranks meet, two of them are a range before the third
 // comes.
@@ -186,23 +225,7 @@ std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, c
         }
         if (!inside && refused(Rule::L12)) continue;
         if (!flat_ && elsewhere(var, at, width)) continue;
-        Ext slice_ext = ext;
-        if (width == 1) {
-          slice_ext.erase(slice_ext.begin() + static_cast<std::ptrdiff_t>(var));
-        } else {
-          slice_ext[var] = width;
-        }
-        Sub s;
-        s.width = static_cast<int>(slice_ext.size()) + 1;
-        for (size_t v = 0, n = 0; v + 1 < w; ++v) {
-          Row r(s.width, 0);
-          if (v == var) r[s.width - 1] = at;
-          if (v != var || width > 1) r[n++] = 1;
-          s.rows.push_back(std::move(r));
-        }
-        const Poly slice = subst({body}, s, slice_ext);
-        const int left = width == 1 ? bound - 1 : bound;
-        const Poly element = left == 0 ? slice : reduce(ir::Fn::Add, slice, slice_ext, left);
+        const Poly element = slice_of(red, body, ext, ctx, k, at, width);
         if (element.size() != other.size() || !equal(element, other, ctx)) continue;
         ranged = true;  // in bounds
         Ext longer = ext;
