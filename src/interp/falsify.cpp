@@ -332,7 +332,8 @@ class Falsifier {
     std::string reason;
     for (size_t k = 0; k < c.candidates.size(); ++k) {
       refutation.candidates.push_back(manifest::to_string(c.candidates[k].placement, problem_.mesh));
-      const Verdict v = c.candidates[k].goals ? try_candidate(*c.candidates[k].goals, all_fail, refutation, reason) : Verdict::Fails;
+      const Verdict v =
+          c.candidates[k].goals ? try_candidate(*c.candidates[k].goals, all_fail, refutation, reason, c.finding.suspect) : Verdict::Fails;
       if (v != Verdict::Holds) c.alive[k] = false;
       all_fail = all_fail && v == Verdict::Fails;
       some_holds = some_holds || v == Verdict::Holds;
@@ -362,7 +363,7 @@ class Falsifier {
   }
 
   // `matters`: all candidates before failed, so a failure here counts.
-  Verdict try_candidate(const std::vector<Pair>& goals, bool matters, Refutation& refutation, std::string& reason) {
+  Verdict try_candidate(const std::vector<Pair>& goals, bool matters, Refutation& refutation, std::string& reason, bool& doubt) {
     using Kind = Comparison::Kind;
     const auto note = [&](const std::string& why) {
       if (reason.empty()) reason = why;
@@ -420,6 +421,7 @@ class Falsifier {
       }
       if (comparison.kind == Kind::Same) continue;
       open = true;
+      doubt = doubt || comparison.kind == Kind::Suspect;
       note(comparison.kind == Kind::Suspect ? fmt::format("budget: values differ, but not beyond rounding ({})", describe(comparison))
                                             : "budget: enclosures do not decide it");
     }

@@ -35,8 +35,9 @@ struct Blame {
 
 struct OutputFinding {
   enum class Status : uint8_t { Agrees, Differs, Undecided } status = Status::Undecided;
-  std::string detail;  // first differing index and both values
-  std::string reason;  // Undecided: why
+  std::string detail;    // first differing index and both values
+  std::string reason;    // Undecided: why
+  bool suspect = false;  // Undecided: there is a difference, which is not beyond rounding
   std::optional<Blame> blame;
   std::optional<manifest::Placement> holds;  // under `any`: the first candidate that agrees numerically
 };

@@ -180,8 +180,10 @@ class Algebra {
   // Something was concluded from where the context's variables run (a sign, a bound, a bracket that is decided, a place that is in bounds):
   // whoever wants to know clears it first (shift_memo.h). What does not set it holds wherever the same forms are read.
   mutable bool ranged = false;
+  double deadline = 0;        // of util::WorkClock, in seconds; 0: none
   uint64_t applications = 0;  // of rules, for statistics
   uint64_t interned_hits = 0;
+  void check_time(uint64_t count) const;  // throws Overflow("time limit") behind the deadline; looks at the clock for some counts only
 
  private:
   friend class Canonicalizer;

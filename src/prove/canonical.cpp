@@ -16,6 +16,7 @@
 
 #include "prove/algebra.h"
 #include "util/result.h"
+#include "util/work_clock.h"
 
 namespace shardproof::prove {
 
@@ -686,9 +687,13 @@ size_t Algebra::KeyHash::operator()(const std::vector<int64_t>& key) const {
   return h;
 }
 
+void Algebra::check_time(uint64_t count) const {
+  if (deadline > 0 && (count & 63) == 0 && util::WorkClock::seconds() > deadline) throw Overflow("time limit");
+}
+
 Factor Algebra::intern(Node spec, const Ext& ctx) {
   if (nodes_.size() > 4'000'000) throw Overflow("too many distinct terms");
-  ++applications;
+  check_time(++applications);
   return Canonicalizer(*this, spec, ctx).run();
 }
 

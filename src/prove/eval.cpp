@@ -11,7 +11,6 @@
 
 #include "prove/literal.h"
 #include "util/result.h"
-#include "util/work_clock.h"
 
 namespace shardproof::prove {
 
@@ -108,7 +107,7 @@ Value Evaluator::fresh(const ir::Shape& shape, DType dtype, const std::string& n
 Value Evaluator::compute(ir::NodeId id) {
   const ir::Node& n = problem_.graph[id];
   ++evaluated;
-  if (deadline > 0 && (evaluated & 63) == 0 && util::WorkClock::seconds() > deadline) throw Overflow("time limit");
+  algebra.check_time(evaluated);
   try {
     for (ir::NodeId in : n.in) {
       if (state_[in] != 2 && problem_.graph[in].dtype != DType::Token) value(in);

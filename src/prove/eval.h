@@ -49,7 +49,6 @@ class Evaluator {
   std::map<ir::NodeId, std::pair<std::string, std::string>> undecided;  // reason, detail
   bool has_order = false;                                               // something is sorted
   uint64_t evaluated = 0;
-  double deadline = 0;  // of util::WorkClock, in seconds; 0: none
 
  private:
   void meet(ir::NodeId id);

@@ -24,7 +24,7 @@ struct Prover::Impl {
   Impl(const link::Problem& p, Limits l, size_t n) : problem(p), limits(l), eval(p, l), linked(n > 0 ? n : p.graph.nodes.size()) {
     allow(l.seconds);
   }
-  void allow(double seconds) { eval.deadline = seconds > 0 ? util::WorkClock::seconds() + seconds : 0; }
+  void allow(double seconds) { eval.algebra.deadline = seconds > 0 ? util::WorkClock::seconds() + seconds : 0; }
 
   // The sequential program first: the forms in which it walks its dimensions are those in which the ranks' pieces are recognised.
   void start() {

@@ -32,7 +32,7 @@ const char* name(Status s) {
 
 namespace {
 
-constexpr double kPatience = 0.1;       // seconds of proving before what failed is evaluated
+constexpr double kPatience = 0.5;       // seconds of proving before what failed is evaluated
 constexpr size_t kLarge = 30000;        // nodes
 constexpr int64_t kUnrolledRounds = 4;  // shorter loops are not worth an induction
 
@@ -154,8 +154,6 @@ class Check {
     }
     begin();
     prove();
-    falsify(Look::Glance);
-    if (!refuted()) prove_in_other_forms(std::clamp(4 * out_.stats.prove, 1.0, 4.0));
     falsify(Look::Whole);
     prove_in_other_forms();
     prove_again();
@@ -267,27 +265,40 @@ class Check {
     const double slice = total * 0.12;
     for (size_t k = 0; k < out_.outputs.size(); ++k) {
       if (out_.outputs[k].status != Status::Unknown) continue;
-      if (total > 0) {
-        double rest = cap() - limit_seconds_since(limit_start);
-        if (rest <= 0) {
-          out_.outputs[k].reason = "budget";
-          out_.outputs[k].detail = "the time limit left no time to try";
-          continue;
-        }
-        prover_->allow(std::min(rest, slice));
+      if (total > 0 && cap() <= limit_seconds_since(limit_start)) {
+        out_.outputs[k].reason = "budget";
+        out_.outputs[k].detail = "the time limit left no time to try";
+        continue;
       }
+      const auto allow = [&](double seconds) {
+        prover_->allow(total > 0 ? std::min(seconds, std::max(0.01, cap() - limit_seconds_since(limit_start))) : seconds);
+      };
+      OutputReport& r = out_.outputs[k];
+      // What is wrong is often dear to compare, and cheap to evaluate. A large program is dear in any case.
+      const bool brief = glanced_.empty() && problem_->graph.nodes.size() <= kLarge;
+      allow(brief ? std::min(total > 0 ? slice : kPatience, kPatience) : slice);
       prove_output(k);
-      repeat(k);
-      if (out_.outputs[k].status == Status::Proved) continue;
-      failed += out_.outputs[k].reason == "budget" ? 1 : 4;
-      // What is wrong is often dear to compare, and cheap to evaluate; but a large program may only have needed more time.
-      const bool cut_short = out_.outputs[k].reason == "budget" && problem_->graph.nodes.size() > kLarge;
-      if (glanced_.empty() && !cut_short && limit_seconds_since(limit_start) > kPatience) {
+      if (r.status == Status::Proved) continue;
+      if (brief) {
         const Clock::time_point evaluation = Clock::now();
         falsify(Look::Glance);
+        // Forms of sorts and angles are cheap to try.
+        const bool cheap = prover_->has_order() || prover_->has_angle();
+        if (suspect_ && !cheap) falsify(Look::Whole);
         before_proofs += seconds_since(evaluation);
         say("proving");
+        if (r.status == Status::Unknown && r.reason == "budget") {
+          r.reason.clear();
+          r.detail.clear();
+          allow(slice);
+          prove_output(k);
+        }
+        // What other forms prove is dear in these.
+        if (r.status == Status::Unknown && !refuted() && (cheap || !suspect_))
+          prove_in_other_forms(std::clamp(4 * (seconds_since(start) - before_proofs), 1.0, 4.0));
       }
+      repeat(k);
+      if (r.status == Status::Unknown) failed += r.reason == "budget" ? 1 : 4;
     }
     // What was cut short may only have paid for what all outputs need, and what was computed stays: once more, for one slice together.
     const bool again = total > 0 && failed < 4;
@@ -349,10 +360,16 @@ class Check {
   void prove_in_other_forms(double brief = 0) {
     std::vector<size_t> open = still_open();
     std::erase_if(open, [&](size_t k) { return not_by_meeting_.count(k) != 0; });
+    const std::vector<ir::NodeId> losses = problem_->losses();  // first: gradients are compared where these are defined
+    std::stable_partition(open.begin(), open.end(), [&](size_t k) {
+      return std::find(losses.begin(), losses.end(), problem_->outputs[k].sequential) != losses.end();
+    });
     const double rest = options_.time_limit > 0 ? left() - 0.05 * options_.time_limit : 0;
     if (open.empty() || (options_.time_limit > 0 && rest <= 0)) return;
     const Clock::time_point start = Clock::now();
-    if (!met_ && !find_other_forms(open, rest)) {
+    // Where there are sorts or angles, partial sums are seldom what is missing, and finding them is an evaluation.
+    const Forms wanted{brief == 0 || !(prover_->has_order() || prover_->has_angle()), prover_->has_order(), prover_->has_angle()};
+    if ((!met_ || wanted != forms_) && !find_other_forms(wanted, open, rest)) {
       not_by_meeting_.insert(open.begin(), open.end());
       return;
     }
@@ -373,6 +390,7 @@ class Check {
       prove_where_defined(open[i]);
       if (r.status == Status::Proved) {
         by_meeting_.insert(open[i]);
+        needs_met_ = true;
         continue;
       }
       if (r.reason != "budget") not_by_meeting_.insert(open[i]);
@@ -384,28 +402,35 @@ class Check {
     out_.stats.prove += seconds_since(start);
   }
 
+  struct Forms {
+    bool sums = false, order = false, angle = false;
+    bool operator==(const Forms&) const = default;
+  };
+
   // Makes the prover in other forms, if there are any. rest: seconds that are left (0: no limit).
-  bool find_other_forms(const std::vector<size_t>& open, double rest) {
+  bool find_other_forms(const Forms& wanted, const std::vector<size_t>& open, double rest) {
     std::vector<prove::Meeting> hints;
-    if (options_.falsify) {
+    if (options_.falsify && wanted.sums) {
       interp::Options o = interp_options();
       if (rest > 0) o.seconds = 0.2 * rest;
       for (interp::Meeting& m : interp::meetings(*problem_, open, o)) hints.push_back({m.sequential, std::move(m.parts)});
     }
-    if (hints.empty() && !prover_->has_order() && !prover_->has_angle()) return false;
+    if (hints.empty() && !wanted.order && !wanted.angle) return false;
+    forms_ = wanted;
+    by_meeting_.clear();  // in these forms
     prove::Limits limits;
     limits.bytes = options_.memory_limit;
     met_ = std::make_unique<prove::Prover>(*problem_, limits, prover_->linked());
     met_->meet_at(std::move(hints));
-    if (prover_->has_order()) met_->by_order();
-    if (prover_->has_angle()) met_->by_angle();
+    if (wanted.order) met_->by_order();
+    if (wanted.angle) met_->by_angle();
     met_->try_hard();
     return true;
   }
 
   // A certificate is about the forms of one prover: "" or the output that it has not proved.
   std::string other_ways() {
-    if (by_meeting_.empty()) return "";
+    if (!needs_met_) return "";
     std::swap(prover_, met_);
     for (size_t k = 0; k < out_.outputs.size(); ++k) {
       if (out_.outputs[k].status != Status::Proved || by_meeting_.count(k) != 0) continue;
@@ -421,7 +446,8 @@ class Check {
     std::vector<size_t> open;
     for (size_t k = 0; k < out_.outputs.size(); ++k) {
       const OutputReport& r = out_.outputs[k];
-      if (r.status == Status::Unknown && !settled_.count(k) && (r.reason == "budget" || r.reason == "missing-lemma")) open.push_back(k);
+      const bool may_be_proved = r.reason.empty() || r.reason == "budget" || r.reason == "missing-lemma";
+      if (r.status == Status::Unknown && !settled_.count(k) && may_be_proved) open.push_back(k);
     }
     return open;
   }
@@ -587,6 +613,7 @@ class Check {
         if (!f.blame) r.blame = own_blame(problem_->outputs[open[i]], f.detail);
         continue;
       }
+      suspect_ = suspect_ || f.suspect;
       if (r.status == Status::Proved || glance) continue;
       const bool any = problem_->outputs[open[i]].expect.kind == Placement::Kind::Any;
       std::string said;
@@ -722,8 +749,11 @@ class Check {
   std::vector<std::optional<Placement>> placements_;
   std::vector<char> depends_;
   std::set<size_t> settled_, glanced_, evaluated_;
+  bool suspect_ = false;  // an evaluation left a doubt
   std::map<size_t, std::string> said_;
-  std::unique_ptr<prove::Prover> met_;            // the prover in other forms
+  std::unique_ptr<prove::Prover> met_;            // the prover in other forms,
+  Forms forms_;                                   // which are these
+  bool needs_met_ = false;                        // it, or one before it, proved something
   std::set<size_t> by_meeting_, not_by_meeting_;  // outputs that it proved, and did not prove in any time
   std::unique_ptr<prove::Prover> prover_;
   std::string witness_;
