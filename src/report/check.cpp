@@ -358,6 +358,9 @@ class Check {
   // In other forms. Gradients that are left as partial sums: both sides are written from the values where the ranks' parts add up. Sorts
   // and top-k: by their order. Products of sines and cosines: as sums. `brief`: seconds for what may be false (0: half of what is left).
   void prove_in_other_forms(double brief = 0) {
+    // Where there are sorts or angles, partial sums are seldom what is missing, and finding them is an evaluation.
+    const Forms wanted{brief == 0 || !(prover_->has_order() || prover_->has_angle()), prover_->has_order(), prover_->has_angle()};
+    if (wanted != forms_) not_by_meeting_.clear();
     std::vector<size_t> open = still_open();
     std::erase_if(open, [&](size_t k) { return not_by_meeting_.count(k) != 0; });
     const std::vector<ir::NodeId> losses = problem_->losses();  // first: gradients are compared where these are defined
@@ -367,9 +370,7 @@ class Check {
     const double rest = options_.time_limit > 0 ? left() - 0.05 * options_.time_limit : 0;
     if (open.empty() || (options_.time_limit > 0 && rest <= 0)) return;
     const Clock::time_point start = Clock::now();
-    // Where there are sorts or angles, partial sums are seldom what is missing, and finding them is an evaluation.
-    const Forms wanted{brief == 0 || !(prover_->has_order() || prover_->has_angle()), prover_->has_order(), prover_->has_angle()};
-    if ((!met_ || wanted != forms_) && !find_other_forms(wanted, open, rest)) {
+    if ((wanted != forms_ && !find_other_forms(wanted, open, rest)) || !met_) {
       not_by_meeting_.insert(open.begin(), open.end());
       return;
     }
@@ -415,8 +416,8 @@ class Check {
       if (rest > 0) o.seconds = 0.2 * rest;
       for (interp::Meeting& m : interp::meetings(*problem_, open, o)) hints.push_back({m.sequential, std::move(m.parts)});
     }
-    if (hints.empty() && !wanted.order && !wanted.angle) return false;
     forms_ = wanted;
+    if (hints.empty() && !wanted.order && !wanted.angle) return false;
     by_meeting_.clear();  // in these forms
     prove::Limits limits;
     limits.bytes = options_.memory_limit;
