@@ -346,7 +346,12 @@ class Algebra {
   struct Steps {
     std::vector<int64_t> free, bound;  // of free parts; of bound variables above the smallest
   };
-  std::unordered_map<uint64_t, Steps> steps_;  // (node, row) -> steps in which mixed rows walk it
+  struct InnerSteps {
+    int64_t step = 0;        // of free parts beside inner variables
+    bool constants = false;  // a constant stood there before any free part
+  };
+  std::unordered_map<uint64_t, InnerSteps> inner_steps_;  // by (node, row)
+  std::unordered_map<uint64_t, Steps> steps_;             // (node, row) -> steps in which mixed rows walk it
   std::vector<std::pair<uint32_t, uint32_t>>
       kept_apart_;                        // classes of equal constants that the sequential program had not walked together by then
   std::set<int64_t> window_widths_;       // of the sequential program's brackets of positions

@@ -173,6 +173,21 @@ class Canonicalizer {
     plan.var = free_var(std::move(def), extent, r.extent, cls);
   }
 
+  // The step of the free part of a row that an operator on whole dimensions (or an index) walks, too; 0: there is none. Where the row was
+  // walked from several places, a constant is such a place: the one key head of a rank is one of the heads.
+  int64_t inner_step(uint64_t key, int64_t step) {
+    Algebra::InnerSteps& known = a_.inner_steps_[key];
+    if (step == 0) {
+      known.constants = known.constants || known.step == 0;
+      return known.step;
+    }
+    if (known.step == 0) {
+      known.step = step;
+      a_.steps_grew_ |= known.constants;
+    }
+    return step;
+  }
+
   void solve() {
     plans_.assign(rows_.size(), {});
     // Digit sizes: how many values of a bound variable fit before the free part of its row steps on.
@@ -194,8 +209,9 @@ class Canonicalizer {
     std::vector<int64_t> hint(rows_.size(), 0);
     for (size_t i = 0; i < rows_.size(); ++i) {
       const RowRef& r = rows_[i];
-      if (r.extent == kUnbounded || r.has_inner || !has_bound(r)) continue;
       const uint64_t key = (static_cast<uint64_t>(spec_.args[r.arg][r.term].f[r.factor].node) << 16) ^ static_cast<uint64_t>(r.row);
+      if (r.has_inner) step[i] = inner_step(key, step[i]);
+      if (r.extent == kUnbounded || r.has_inner || !has_bound(r)) continue;
       Algebra::Steps& known = a_.steps_[key];
       auto remember = [&](std::vector<int64_t>& known, int64_t q) {
         if (q <= 1) return;

@@ -319,18 +319,29 @@ std::optional<Poly> Views::by_pieces(const Value& x, const std::vector<Row>& row
     s.width = static_cast<int>(ctx.size()) + 1;
     s.rows.assign(c.ext.size(), Row(s.width, 0));
     int64_t extent = 1;
+    size_t moving = c.ext.size();
     for (size_t d = 0; d < x.shape.size(); ++d) {
       for (size_t v = 0; v + 1 < w; ++v) {
         if (c.pos[d * w + v] == 0) continue;
         s.rows[v] = rows[d];
         s.rows[v].back() -= c.pos[d * w + w - 1];
-        if (d == cut) extent = c.ext[v];
+        if (d == cut) extent = c.ext[v], moving = v;
       }
     }
-    const Poly value = a_.subst(c.poly, s, ctx);
-    if (!in_bounds(value, ctx) && refused(Rule::L71)) return std::nullopt;  // read beyond its piece, it would be read beyond a dimension
     const int64_t from = c.pos[cut * w + w - 1];
-    out = a_.add(std::move(out), a_.where(a_.bracket(a_.index(rows[cut], ctx), from, from + extent, ctx), value, ctx), ctx);
+    const Poly value = a_.subst(c.poly, s, ctx);
+    if (in_bounds(value, ctx)) {
+      out = a_.add(std::move(out), a_.where(a_.bracket(a_.index(rows[cut], ctx), from, from + extent, ctx), value, ctx), ctx);
+      continue;
+    }
+    // Read beyond its piece, it would be read beyond a dimension: there it is read at the nearest place inside (L-40).
+    if (moving == c.ext.size() && refused(Rule::L71)) return std::nullopt;
+    Ext whole = c.ext;
+    whole[moving] = x.shape[cut];
+    const std::optional<Poly> padded = a_.padded(c.poly, whole, moving, from, extent);
+    if (!padded && refused(Rule::L71)) return std::nullopt;
+    s.rows[moving] = rows[cut];
+    out = a_.add(std::move(out), a_.subst(*padded, s, ctx), ctx);
   }
   return out;
 }
