@@ -3,7 +3,7 @@
 PRESET ?= release
 BUILD := build/$(PRESET)
 PY := .venv/bin/python
-PYTHON_FILES := python tools bench examples tests/*.py tests/python tests/authoring tests/mutants
+PYTHON_FILES := python tools bench examples tests/*.py tests/python tests/authoring tests/mutants tests/lowering
 # A build of many files swaps on small machines: at most four at once unless told otherwise.
 JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && echo 4 || echo $$n)
 LAUNCHER = $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)

@@ -42,7 +42,11 @@ def main():
         words = [p if o == ["default"] else f"{p} ({', '.join(o)})" for p, o in sorted(packets.items())]
         text += f"\n## {family}\n\n" + ", ".join(f"`{w}`" for w in words) + "\n"
     if "--check" in sys.argv:
-        sys.exit(0 if DOC.exists() and DOC.read_text() == text else f"{DOC} is not what the table gives: run this without --check")
+        sys.exit(
+            0
+            if DOC.exists() and DOC.read_text() == text
+            else f"{DOC} is not what the table gives: run this without --check"
+        )
     DOC.write_text(text)
 
 

@@ -133,7 +133,7 @@ def positions(node, data, shape, indices):
             continue
         i, ok = adjust(indices[-a - 1], data.shape[k], node["mode"])
         view = [1] * len(shape)
-        for d, n in zip(node["b"], i.shape):
+        for d, n in zip(node["b"], i.shape, strict=False):
             view[d] = n
         where.append(i.reshape(view).expand(shape))
         valid = valid & ok.reshape(view).expand(shape)
@@ -174,7 +174,7 @@ def step(node, values, inputs, sent):
     if op == "reshape":
         return x[0].reshape(shape)
     if op == "slice":
-        return x[0][tuple(slice(p, q, s) for p, q, s in zip(a, b, c))]
+        return x[0][tuple(slice(p, q, s) for p, q, s in zip(a, b, c, strict=False))]
     if op == "reverse":
         return x[0].flip(a)
     if op == "broadcast":

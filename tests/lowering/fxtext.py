@@ -84,13 +84,13 @@ class Recorder(TorchDispatchMode):
         return result
 
 
-class Untold(Exception):
+class UntoldError(Exception):
     """An argument that FX text of this test does not cover."""
 
 
 def annotation(t):
     if t.layout != torch.strided or t.dtype not in ABBREVIATIONS:
-        raise Untold(str(t.dtype))
+        raise UntoldError(str(t.dtype))
     return f"{ABBREVIATIONS[t.dtype]}[{', '.join(str(n) for n in t.shape)}]"
 
 
@@ -113,7 +113,7 @@ def text_of(call):
             return repr(x)
         if isinstance(x, float):
             return "nan" if math.isnan(x) else "inf" if x == math.inf else "-inf" if x == -math.inf else repr(x)
-        raise Untold(repr(x))
+        raise UntoldError(repr(x))
 
     parameters = ", ".join(f'{names[id(t)]}: "{annotation(t)}"' for t in call.tensors)
     arguments = [word(x) for x in call.args] + [f"{k} = {word(v)}" for k, v in call.kwargs.items()]
@@ -169,7 +169,7 @@ def tolerance(dtypes):
 
 
 def compare(call, graph, results):
-    """"" or what is wrong. Where PyTorch's value is undefined (NaN) anything will do; uninitialised memory is NaN in the evaluator."""
+    """ "" or what is wrong. Where PyTorch's value is undefined (NaN) anything will do; uninitialised memory is NaN in the evaluator."""
     if "error" in graph:
         return graph["error"]
     inputs = {f"a{k}": t for k, t in enumerate(call.tensors)}
@@ -185,7 +185,7 @@ def compare(call, graph, results):
     if "argsort" in str(call.func):
         ties = {"r"}
     worst = tolerance({t.dtype for t in call.tensors} | {t.dtype for _, t in results})
-    for out, value in zip(graph["outputs"], values):
+    for out, value in zip(graph["outputs"], values, strict=False):
         name = out["name"]
         want = after[name] if name.startswith("mut:") else expected[name]
         written.add(name)
@@ -197,21 +197,25 @@ def compare(call, graph, results):
             got, want = value.to(torch.complex128), want.to(torch.complex128)
             undefined = torch.isnan(want.real) | torch.isnan(want.imag)
             if any(t.numel() and t.is_floating_point() and t.abs().max() > 500 for t in call.tensors):
-                undefined = undefined | ~torch.isfinite(got.real)  # exp overflows in the evaluator, not in real arithmetic
+                undefined = undefined | ~torch.isfinite(
+                    got.real
+                )  # exp overflows in the evaluator, not in real arithmetic
             near = torch.isclose(got, want, rtol=worst, atol=worst) | undefined
         else:
             got, near = value, value.to(want.dtype) == want
         if not bool(near.all()):
             k = (~near).reshape(-1).nonzero()[0].item()
             return f"{name}: {got.reshape(-1)[k].item()} at {k}, PyTorch {want.reshape(-1)[k].item()}"
-    for k, (before, now) in enumerate(zip(call.tensors, call.after)):
+    for k, (before, now) in enumerate(zip(call.tensors, call.after, strict=False)):
         if f"mut:a{k}" not in written and not same(before, now):
             return f"a{k} is written, but the lowered program does not say so"
     return ""
 
 
 def same(a, b):
-    return a.shape == b.shape and bool(((a == b) | (a.isnan() & b.isnan() if a.is_floating_point() or a.is_complex() else a == b)).all())
+    return a.shape == b.shape and bool(
+        ((a == b) | (a.isnan() & b.isnan() if a.is_floating_point() or a.is_complex() else a == b)).all()
+    )
 
 
 def check(calls, tool):
@@ -220,11 +224,11 @@ def check(calls, tool):
     for call in calls:
         try:
             text, results = text_of(call)
-        except Untold:
+        except UntoldError:
             continue
         texts.append(text)
         kept.append((call, results))
-    for (call, results), graph in zip(kept, lower(texts, tool)):
+    for (call, results), graph in zip(kept, lower(texts, tool), strict=False):
         if graph.get("unsupported"):
             yield call, "unsupported: " + graph["unsupported"][0]
         elif any(n["op"] == "random" for n in graph.get("nodes", [])):

@@ -7,7 +7,7 @@ Odd ones on purpose: negative dimensions, empty tensors, steps, uneven parts, br
 import math
 
 import torch
-import torch._inductor.inductor_prims  # noqa: F401  registers some of prims
+import torch._inductor.inductor_prims
 
 aten, prims = torch.ops.aten, torch.ops.prims
 generator = torch.Generator().manual_seed(11)
@@ -90,7 +90,7 @@ def reductions():
     yield aten.count_nonzero.dim_IntList, (b(2, 0), [1]), {}
     for power in (2, 1, 3.0, math.inf):
         yield aten.norm.ScalarOpt_dim_dtype, (f(2, 3, 4).float(), power, [0, -1], True), {"dtype": torch.float64}
-    for name, function in (("special_softmax", aten.special_softmax), ("special_log_softmax", aten.special_log_softmax)):
+    for function in (aten.special_softmax, aten.special_log_softmax):
         yield function.default, (f(2, 3), -1), {}
         yield function.default, (f(2, 3).float(), 0), {"dtype": torch.float64}
 
@@ -207,7 +207,7 @@ def norms():
     for dim in (0, 2):
         v, g = f(4, 3, 5), p(*[n if d == dim else 1 for d, n in enumerate((4, 3, 5))])
         yield aten._weight_norm_interface.default, (v, g, dim), {}
-        out, norm = aten._weight_norm_interface.default(v, g, dim)
+        _out, norm = aten._weight_norm_interface.default(v, g, dim)
         yield aten._weight_norm_interface_backward.default, (f(4, 3, 5), v, g, norm, dim), {}
     yield aten.nll_loss.default, (f(5, 4), torch.tensor([0, -100, 3, 2, 1])), {}
     yield aten.nll_loss.default, (f(5, 4), i(4, 5), p(4), 2, 1), {}
@@ -215,7 +215,7 @@ def norms():
 
 
 def optimizers():
-    settings = dict(lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.01, eps=1e-8)
+    settings = {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.01, "eps": 1e-8}
     for kind in ("adam", "adamw"):
         for amsgrad in (False, True):
             for maximize in (False, True):
@@ -228,7 +228,15 @@ def optimizers():
                     yield packet.tensor_lr, (*state, steps), dict(more, lr=torch.tensor(0.1, dtype=torch.float64))
     for first in (False, True):
         for nesterov in (False, True):
-            more = dict(weight_decay=0.1, momentum=0.9, lr=0.1, dampening=0.0 if nesterov else 0.2, nesterov=nesterov, maximize=False, is_first_step=first)
+            more = {
+                "weight_decay": 0.1,
+                "momentum": 0.9,
+                "lr": 0.1,
+                "dampening": 0.0 if nesterov else 0.2,
+                "nesterov": nesterov,
+                "maximize": False,
+                "is_first_step": first,
+            }
             for suffix in ("", "_"):
                 packet = getattr(aten, f"_fused_sgd{suffix}")
                 yield packet.default, ([f(3)], [f(3)], [f(3)]), more
@@ -247,10 +255,22 @@ def primitives():
         yield getattr(prims, name).default, (i(3, 6), i(3, 6)), {}
         yield getattr(prims, name).default, (f(6), f(6)), {}
     yield prims.fma.default, (f(4), f(4), f(4)), {}
-    yield prims.full.default, ([2, 3], 1.5), {"dtype": torch.float64, "device": torch.device("cpu"), "requires_grad": False}
-    yield prims.full_like.default, (f(2, 3), 2.5), {"dtype": torch.float64, "device": torch.device("cpu"), "requires_grad": False}
+    yield (
+        prims.full.default,
+        ([2, 3], 1.5),
+        {"dtype": torch.float64, "device": torch.device("cpu"), "requires_grad": False},
+    )
+    yield (
+        prims.full_like.default,
+        (f(2, 3), 2.5),
+        {"dtype": torch.float64, "device": torch.device("cpu"), "requires_grad": False},
+    )
     for step in (3, -2):
-        yield prims.iota.default, (5,), {"start": 2, "step": step, "dtype": torch.int64, "device": torch.device("cpu"), "requires_grad": False}
+        yield (
+            prims.iota.default,
+            (5,),
+            {"start": 2, "step": step, "dtype": torch.int64, "device": torch.device("cpu"), "requires_grad": False},
+        )
     yield prims.rev.default, (f(2, 3, 4), [0, 2]), {}
     yield prims.scalar_tensor.default, (2.5,), {"dtype": torch.float64, "device": torch.device("cpu")}
     yield prims.squeeze.default, (f(1, 3, 1), [0, 2]), {}
@@ -261,5 +281,17 @@ def primitives():
 
 
 def calls():
-    for family in (bitwise, elementwise, reductions, views, products, indexing, pads, pools, norms, optimizers, primitives):
+    for family in (
+        bitwise,
+        elementwise,
+        reductions,
+        views,
+        products,
+        indexing,
+        pads,
+        pools,
+        norms,
+        optimizers,
+        primitives,
+    ):
         yield from family()

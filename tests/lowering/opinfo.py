@@ -37,20 +37,32 @@ def record(op, dtype, limit, composites):
     calls = []
     try:
         samples = op.sample_inputs("cpu", dtype, requires_grad=dtype.is_floating_point and op.supports_autograd)
-        samples = [s for s, _ in zip(samples, range(limit))]
+        samples = [s for s, _ in zip(samples, range(limit), strict=False)]
     except Exception:  # not for this type
         return calls
     for sample in samples:
-        sizes = [t.numel() for t in torch.utils._pytree.tree_flatten((sample.input, sample.args, sample.kwargs))[0] if isinstance(t, torch.Tensor)]
+        sizes = [
+            t.numel()
+            for t in torch.utils._pytree.tree_flatten((sample.input, sample.args, sample.kwargs))[0]
+            if isinstance(t, torch.Tensor)
+        ]
         if sum(sizes) > 5000:
             continue
         recorder = fxtext.Recorder()
         try:
             with recorder:
                 out = op(sample.input, *sample.args, **sample.kwargs)
-                flat = [t for t in torch.utils._pytree.tree_flatten(out)[0] if isinstance(t, torch.Tensor) and t.requires_grad]
+                flat = [
+                    t
+                    for t in torch.utils._pytree.tree_flatten(out)[0]
+                    if isinstance(t, torch.Tensor) and t.requires_grad
+                ]
                 if flat:
-                    leaves = [t for t in torch.utils._pytree.tree_flatten((sample.input, sample.args, sample.kwargs))[0] if isinstance(t, torch.Tensor) and t.requires_grad]
+                    leaves = [
+                        t
+                        for t in torch.utils._pytree.tree_flatten((sample.input, sample.args, sample.kwargs))[0]
+                        if isinstance(t, torch.Tensor) and t.requires_grad
+                    ]
                     torch.autograd.grad(flat, leaves, [torch.randn_like(t) for t in flat], allow_unused=True)
         except Exception:
             pass
@@ -62,7 +74,9 @@ def record(op, dtype, limit, composites):
 
                 def function(*xs, flat=flat, spec=spec):
                     it = iter(xs)
-                    a, b, c = torch.utils._pytree.tree_unflatten([next(it) if isinstance(t, torch.Tensor) else t for t in flat], spec)
+                    a, b, c = torch.utils._pytree.tree_unflatten(
+                        [next(it) if isinstance(t, torch.Tensor) else t for t in flat], spec
+                    )
                     return op(a, *b, **c)
 
                 module = make_fx(function, pre_dispatch=True)(*tensors)

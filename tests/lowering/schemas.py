@@ -1,6 +1,7 @@
 # Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 """Compares the operator table with PyTorch's own schemas: names, order and defaults of parameters. `python schemas.py lower-dump`."""
 
+import contextlib
 import subprocess
 import sys
 
@@ -31,10 +32,8 @@ def of_torch(schema):
 def normal(p):
     name, eq, value = p.partition("=")
     if eq:
-        try:
+        with contextlib.suppress(ValueError):
             value = word(float(value)) if "." in value or "e-" in value else value
-        except ValueError:
-            pass
     return name + eq + value
 
 
@@ -59,7 +58,7 @@ def problems(tool):
         if names != [p.split("=")[0] for p in theirs][: len(names)] or len(names) < len(theirs):
             yield f"{name}: {mine} where PyTorch has {theirs}"
             continue
-        for a, b in zip(mine, theirs):
+        for a, b in zip(mine, theirs, strict=False):
             if a != b and "=" in b:
                 yield f"{name}: {a} where PyTorch has {b}"
 

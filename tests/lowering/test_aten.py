@@ -166,9 +166,9 @@ CALLS = [
     (aten.mul.Tensor, (torch.view_as_complex(f(4, 3, 2)), torch.view_as_complex(f(3, 2))), {}),
     (aten._grouped_mm.default, (torch.ones(4, 8, dtype=torch.bfloat16), torch.ones(2, 8, 8, dtype=torch.bfloat16), torch.tensor([1, 4], dtype=torch.int32)), {}),
     (aten._fused_adamw_.default, ([f(3)], [f(3)], [f(3)], [f(3, positive=True)], [], [torch.tensor(3.0)]),
-     dict(lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.01, eps=1e-8, amsgrad=False, maximize=False)),
+     {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.01, "eps": 1e-8, "amsgrad": False, "maximize": False}),
     (aten._fused_sgd_.default, ([f(3)], [f(3)], [f(3)]),
-     dict(weight_decay=0.1, momentum=0.9, lr=0.1, dampening=0.2, nesterov=False, maximize=True, is_first_step=False)),
+     {"weight_decay": 0.1, "momentum": 0.9, "lr": 0.1, "dampening": 0.2, "nesterov": False, "maximize": True, "is_first_step": False}),
     (aten._foreach_addcdiv_.ScalarList, ([f(3), f(2)], [f(3), f(2)], [f(3, positive=True), f(2, positive=True)], [0.5, 2.0]), {}),
     (aten._foreach_lerp_.Scalar, ([f(3), f(2)], [f(3), f(2)], 0.3), {}),
     (aten._foreach_norm.Scalar, ([f(3), f(2)], 2), {}),
@@ -216,7 +216,9 @@ def test_table_agrees_with_pytorchs_schemas(tool):
 
 
 def test_the_coverage_document_is_of_this_table(tool):
-    done = subprocess.run([sys.executable, str(ROOT / "tests/lowering/coverage.py"), tool, "--check"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tests/lowering/coverage.py"), tool, "--check"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -246,21 +248,22 @@ def test_a_training_step_as_a_whole(tool):
 
     torch.manual_seed(0)
     model = Block().double()
-    names, params = zip(*model.named_parameters())
+    names, params = zip(*model.named_parameters(), strict=False)
     tokens, targets = torch.randint(0, 11, (2, 5)), torch.randint(0, 11, (2, 5))
 
     def step(tokens, targets, *ps):
-        loss = torch.func.functional_call(model, dict(zip(names, ps)), (tokens, targets))
+        loss = torch.func.functional_call(model, dict(zip(names, ps, strict=False)), (tokens, targets))
         grads = torch.autograd.grad(loss, ps)
-        return [loss.detach()] + [p - 0.1 * g for p, g in zip(ps, grads)]
+        return [loss.detach()] + [p - 0.1 * g for p, g in zip(ps, grads, strict=False)]
 
     inputs = (tokens, targets, *[p.detach().clone().requires_grad_() for p in params])
     module = make_fx(step, tracing_mode="fake")(*inputs)
     graph = fxtext.lower([module.print_readable(print_output=False)], tool)[0]
-    assert "error" not in graph and graph["unsupported"] == []
+    assert "error" not in graph
+    assert graph["unsupported"] == []
     placeholders = [x["name"] for x in graph["inputs"]]
-    values = evaluate(graph, dict(zip(placeholders, [x.detach() for x in inputs])))
-    for got, want in zip(values, step(*inputs)):
+    values = evaluate(graph, dict(zip(placeholders, [x.detach() for x in inputs], strict=False)))
+    for got, want in zip(values, step(*inputs), strict=False):
         assert torch.allclose(got, want.detach(), rtol=1e-9, atol=1e-9)
 
 
@@ -286,13 +289,14 @@ def test_flex_attention_forward_and_backward(tool):
     leaves = [x.clone().requires_grad_() for x in inputs[:3]]
     text = make_fx(step, tracing_mode="real")(*leaves, inputs[3]).print_readable(print_output=False)
     graph = fxtext.lower([text], tool)[0]
-    assert "error" not in graph and graph["unsupported"] == []
-    values = evaluate(graph, dict(zip([x["name"] for x in graph["inputs"]], inputs)))
+    assert "error" not in graph
+    assert graph["unsupported"] == []
+    values = evaluate(graph, dict(zip([x["name"] for x in graph["inputs"]], inputs, strict=False)))
 
     q, k, v = leaves
     away = torch.arange(8)[:, None] - torch.arange(8)
     s = q @ k.repeat_interleave(2, 1).transpose(-1, -2) * 0.25
     s = (torch.tanh(s / 2) * 2 + away * (torch.arange(4) + 1)[:, None, None]).masked_fill(away < 0, -math.inf)
     out = s.softmax(-1) @ v.repeat_interleave(2, 1)
-    for got, want in zip(values, (out, *torch.autograd.grad(out, leaves, inputs[3]))):
+    for got, want in zip(values, (out, *torch.autograd.grad(out, leaves, inputs[3])), strict=False):
         assert torch.allclose(got, want, rtol=1e-8, atol=1e-8)
