@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "check/index.h"
+#include "frontend/certificate/reads.h"
 #include "link/problem.h"
 #include "manifest/manifest.h"
 
@@ -27,7 +27,7 @@ struct Report {
 };
 
 // `problem` is linked afresh from the manifest that the certificate is to be about. `thrift`: so many times less work (fuzzers).
-Report check(const Certificate& certificate, const manifest::Manifest& manifest, link::Problem& problem, uint64_t seed,
+Report check(const certificate::Certificate& certificate, const manifest::Manifest& manifest, link::Problem& problem, uint64_t seed,
              uint64_t thrift = 1);
 
 }  // namespace shardproof::check

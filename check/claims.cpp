@@ -53,7 +53,7 @@ Number Claims::value(NodeId v, const int64_t* i) {
   return r;
 }
 
-void Claims::formal(NodeId v, const int64_t* i, std::vector<Terms::Formal>& out) {
+void Claims::formal(NodeId v, const int64_t* i, Terms::Sum& out) {
   if (const Cell* c = cell(v, i, x_)) t_.formal(c->poly, x_.data(), x_.size(), out);
 }
 

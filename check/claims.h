@@ -7,9 +7,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "check/cells.h"
 #include "check/operators.h"
 #include "check/terms.h"
+#include "frontend/certificate/cells.h"
 #include "frontend/certificate/certificate.h"
 #include "link/problem.h"
 
@@ -27,7 +27,7 @@ class Claims {
   Number value(ir::NodeId v, const int64_t* i);
   // The cell that holds element i and its variables there.
   const Cell* cell(ir::NodeId v, const int64_t* i, std::vector<int64_t>& x) const;
-  void formal(ir::NodeId v, const int64_t* i, std::vector<Terms::Formal>& out);
+  void formal(ir::NodeId v, const int64_t* i, Terms::Sum& out);
   uint64_t hash(ir::NodeId v) const { return hash_[v]; }  // of the tensor's shape and of all that is claimed
   uint64_t number(ir::NodeId v, const int64_t* i) const;  // of the cell that holds element i
   // Terms that stand in the claim's polys (each once, by kernel).

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "check/cells.h"
-#include "check/index.h"
 #include "check/terms.h"
+#include "frontend/certificate/cells.h"
 
 namespace shardproof::check {
 

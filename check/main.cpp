@@ -25,7 +25,7 @@ int unreadable(const Diagnostic& d) {
 int run(const std::string& path, std::string manifest_path, std::optional<uint64_t> seed, bool quiet) {
   Result<std::string> bytes = manifest::read_file(path, kMaxBytes);
   if (!bytes) return unreadable(bytes.error());
-  Result<check::Certificate> certificate = certificate::decode(*bytes, path);
+  Result<certificate::Certificate> certificate = certificate::decode(*bytes, path);
   if (!certificate) return unreadable(certificate.error());
   if (manifest_path.empty()) manifest_path = certificate->manifest;
   Result<manifest::Manifest> manifest = manifest::load(manifest_path);

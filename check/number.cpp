@@ -239,6 +239,8 @@ int order(const Number& a, const Number& b, bool& uncertain) {
   return d < 0 ? -1 : d > 0 ? 1 : 0;
 }
 
+int turn(const Number& a, const Number& b, bool& uncertain) { return a.v == b.v && a.e == b.e && a.x == b.x ? 0 : order(a, b, uncertain); }
+
 bool same(const Number& a, const Number& b) {
   if (is_undefined(a) || is_undefined(b)) return is_undefined(a) && is_undefined(b);
   if (!finite(a) || !finite(b)) return a.v == b.v;

@@ -48,5 +48,7 @@ inline double shown(const Number& a) {
 bool same(const Number& a, const Number& b);
 // -1, 0, 1; uncertain if too close to tell.
 int order(const Number& a, const Number& b, bool& uncertain);
+// Of the keys of one sort: what is made alike is equal, else no tie of rounded keys would ever be tried.
+int turn(const Number& a, const Number& b, bool& uncertain);
 
 }  // namespace shardproof::check

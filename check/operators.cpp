@@ -270,7 +270,7 @@ Number Operators::extreme_position(const ir::Node& n, const Index& i) {  // S-22
     x[d] = k;
     const Number v = read_(n.in[0], x.data());
     if (is_undefined(v)) return undefined();
-    const int c = k == 0 ? 1 : order(v, best, uncertain);
+    const int c = k == 0 ? 1 : turn(v, best, uncertain);
     if (k == 0 || (n.fn == Fn::Max ? c > 0 : c < 0)) best = v, where = k;
   }
   return exact(static_cast<long double>(where));
@@ -290,8 +290,8 @@ Number Operators::sorted(const ir::Node& t, int64_t result, const Index& i) {  /
   std::stable_sort(keys.begin(), keys.end(),
                    [&](const auto& p, const auto& q) { return t.a[1] ? p.first.v > q.first.v : p.first.v < q.first.v; });
   for (size_t k = 1; k < keys.size(); ++k) {
-    const int turn = order(keys[k - 1].first, keys[k].first, uncertain);
-    uncertain |= t.a[1] ? turn < 0 : turn > 0;  // numbers of other scales
+    const int way = turn(keys[k - 1].first, keys[k].first, uncertain);
+    uncertain |= t.a[1] ? way < 0 : way > 0;  // numbers of other scales
   }
   x[d] = keys[static_cast<size_t>(i[d])].second;
   return read_(t.in[static_cast<size_t>(result)], x.data());

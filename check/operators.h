@@ -6,11 +6,13 @@
 #include <functional>
 #include <vector>
 
-#include "check/index.h"
 #include "check/number.h"
+#include "frontend/certificate/reads.h"
 #include "ir/graph.h"
 
 namespace shardproof::check {
+
+using namespace certificate;
 
 // Sums of products and reductions: where each dimension of an operand goes, a dimension of the result or -1 - (variable that is summed).
 std::vector<int64_t> dims_of(const ir::Graph& graph, ir::NodeId v, size_t operand);

@@ -8,8 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "check/cells.h"
-#include "check/index.h"
+#include "frontend/certificate/cells.h"
 
 namespace shardproof::check {
 
@@ -49,6 +48,7 @@ Terms::Terms(const Certificate& certificate, const link::Problem& problem, uint6
   open_.assign(n, 0);
   for (auto& s : seen_) s.assign(n, 0);
   constants_.resize(n);
+  choose_prime();
   std::unordered_map<uint64_t, uint32_t> kernels;
   find_reads();
   find_stops();
@@ -236,7 +236,10 @@ void Terms::want(const Poly& p, const int64_t* x, size_t n, const Number& e, int
 
 bool Terms::read(uint32_t id, const int64_t* index, uint64_t& hash) const {
   const TermNode& n = c_.terms[id];
-  for (size_t d = 0; d < n.dims.size(); ++d) hash = mix(hash, static_cast<uint64_t>(index[d]));
+  for (size_t d = 0; d < n.dims.size(); ++d) {
+    const auto wide = static_cast<unsigned __int128>(hash ^ static_cast<uint64_t>(index[d])) * (secret_ | 1);
+    hash = static_cast<uint64_t>(wide >> 64) ^ static_cast<uint64_t>(wide);
+  }
   return within(n, index);
 }
 
@@ -313,49 +316,12 @@ Number Terms::poly(const Poly& p, const int64_t* x, size_t n) {
   return sum;
 }
 
-void Terms::formal(const Poly& p, const int64_t* x, size_t n, std::vector<Formal>& out) const {
-  for (const Product& t : p) {
-    Formal product{t.num, t.den, t.f.size(), 0, false};
-    for (const Factor& f : t.f) {
-      uint64_t h = mix(mix(secret_, f.node), mix(static_cast<uint64_t>(f.num), static_cast<uint64_t>(f.den)));
-      const int64_t* row = f.map.data();
-      for (size_t d = 0; d < c_.terms[f.node].dims.size(); ++d, row += n + 1) h = mix(h, static_cast<uint64_t>(row_at(row, x, n)));
-      product.reads += h;
-      product.bracket |= c_.terms[f.node].kind == TermKind::Bracket;
-    }
-    out.push_back(product);
-  }
-}
-
-bool Terms::multiply(std::vector<Formal>& sum, const std::vector<Formal>& by) {
-  auto number = [](const std::vector<Formal>& p) { return p.size() == 1 && p[0].factors == 0; };
-  auto small = [](int64_t x) { return x != 0 && std::abs(x) < (int64_t{1} << 31); };
-  std::vector<Formal> out = number(sum) ? by : sum;
-  const std::vector<Formal>& other = number(sum) ? sum : by;
-  if (other.size() != 1) return false;
-  const Formal& b = other[0];
-  if (b.factors != 0 && (out.size() != 1 || b.bracket || out[0].bracket)) return false;
-  for (Formal& a : out) {
-    if (!small(a.num) || !small(a.den) || !small(b.num) || !small(b.den)) return false;
-    const int64_t num = a.num * b.num, den = a.den * b.den, common = std::gcd(num, den);
-    a = {num / common, den / common, a.factors + b.factors, a.reads + b.reads, a.bracket};
-  }
-  sum = std::move(out);
-  return true;
-}
-
 uint64_t Terms::hash(const Poly& p) const {
   uint64_t h = mix(secret_, p.size());
   for (const Product& t : p) {
     h = mix(mix(mix(h, static_cast<uint64_t>(t.num)), static_cast<uint64_t>(t.den)), t.f.size());
     for (const Factor& f : t.f) h = mix(mix(mix(mix(h, f.node), static_cast<uint64_t>(f.num)), static_cast<uint64_t>(f.den)), f.map);
   }
-  return h;
-}
-
-uint64_t Terms::shape(const std::vector<Formal>& sum) {
-  uint64_t h = 0;
-  for (const Formal& t : sum) h += mix(mix(static_cast<uint64_t>(t.num), static_cast<uint64_t>(t.den)) + t.reads, 0x5151);
   return h;
 }
 
@@ -540,8 +506,8 @@ Number Terms::placed(uint32_t id, const int64_t* index) {
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t x, size_t y) { return falling ? keys[x].v > keys[y].v : keys[x].v < keys[y].v; });
     for (size_t k = 1; k < order.size(); ++k) {
-      const int turn = check::order(keys[static_cast<size_t>(order[k - 1])], keys[static_cast<size_t>(order[k])], uncertain);
-      uncertain |= falling ? turn < 0 : turn > 0;
+      const int way = turn(keys[static_cast<size_t>(order[k - 1])], keys[static_cast<size_t>(order[k])], uncertain);
+      uncertain |= falling ? way < 0 : way > 0;
     }
     orders_.emplace(h, std::move(order));
   }

@@ -17,11 +17,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "check/index.h"
 #include "check/number.h"
+#include "frontend/certificate/reads.h"
 #include "link/problem.h"
 
 namespace shardproof::check {
+
+using namespace certificate;
 
 inline uint64_t mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
@@ -63,19 +65,23 @@ class Terms {
   Number poly(const Poly& p, const int64_t* x, size_t n);
   bool masked(const Product& t, const int64_t* x, size_t n);   // a bracket of it is 0
   Number factor(const Factor& f, const int64_t* x, size_t n);  // without the exponent
-  // The products of the poly at the point, appended: coefficient, and a hash of what is read (the sum of one of each factor).
+  // A product at a point (formal.cpp): its coefficient, and a hash of what is read, both modulo a prime.
   struct Formal {
-    int64_t num = 1, den = 1;
+    uint64_t number = 1, reads = 0;
     size_t factors = 0;
-    uint64_t reads = 0;
-    bool bracket = false;  // it may hide the other factors
+    bool bracket = false;                              // it may hide the other factors
+    bool finite = true, noinf = true, nonzero = true;  // all factors are
   };
-  void formal(const Poly& p, const int64_t* x, size_t n, std::vector<Formal>& out) const;
-  // Single products without brackets, or a number other than 0 times anything. False: neither.
-  static bool multiply(std::vector<Formal>& sum, const std::vector<Formal>& by);
-  uint64_t hash(const Poly& p) const;  // as it is written
-  // A hash: equal hashes mean the same sum of products of the same reads.
-  static uint64_t shape(const std::vector<Formal>& sum);
+  using Sum = std::vector<Formal>;
+  void formal(const Poly& p, const int64_t* x, size_t n, Sum& out);  // appended
+  static bool all_finite(const Sum& sum);
+  static bool all_free(const Sum& sum);
+  bool multiply(Sum& sum, const Sum& by);  // false: it cannot be written so
+  bool invert(Sum& sum) const;
+  uint64_t minus_one() const { return prime_ - 1; }
+  uint64_t exponential(const Sum& sum) const;        // what is read in e to that
+  uint64_t shape(const Sum& sum) const;              // a hash: equal hashes mean equal sums
+  uint64_t hash(const Poly& p) const;                // as it is written
   Number define(uint32_t id, const int64_t* index);  // open, whatever is set
 
   void start(uint64_t round, Draw draw);            // new random functions
@@ -112,6 +118,14 @@ class Terms {
   uint64_t thrift = 1;                                     // so many times less work for one equation, and for all
 
  private:
+  void choose_prime();
+  void factor_out(Sum& sum);
+  uint64_t residues(uint64_t a, uint64_t b) const;  // modulo the prime
+  uint64_t joined(uint64_t a, uint64_t b) const { return a + b >= prime_ ? a + b - prime_ : a + b; }
+  uint64_t raised(uint64_t a, uint64_t e) const;
+  uint64_t residue(int64_t num, int64_t den);
+  Formal product(const Formal& a, const Formal& b) const;
+  void write(const Poly& p, const int64_t* x, size_t n, size_t nested, Sum& out);
   Number closed(uint32_t id, const int64_t* index);
   bool at_its_place(uint32_t id, const int64_t* index);
   Number closed_integer(const TermNode& n, const Derived& d, uint64_t h, Mood mood) const;
@@ -139,7 +153,9 @@ class Terms {
 
   const Certificate& c_;
   const link::Problem& problem_;
-  uint64_t secret_ = 0, seed_ = 0;
+  uint64_t secret_ = 0, seed_ = 0, prime_ = 0, written_ = 0;
+  long double per_prime_ = 0;
+  std::unordered_map<int64_t, uint64_t> inverses_;
   Draw draw_ = Draw::Generic;
   // An index expression, where it is read (rows over the term's own indices), and the range in which it must lie.
   struct Guard {

@@ -144,23 +144,37 @@ uint64_t Verifier::pieces(NodeId v, const Index& i) const {
   return h;
 }
 
-// What `trace_` read, put together by the operator, is the claim as it stands: all products of all operands' claims, or single products
-// multiplied. No law is used but that sums and products have no order, which holds for infinite and undefined values, too; brackets hide
-// what they multiply and stay out of products.
-bool Verifier::literally(NodeId v, const std::vector<Terms::Formal>& claimed) {
+// What `trace_` read, put together by the operator, is the claim as it stands.
+bool Verifier::literally(NodeId v, const Terms::Sum& claimed) {
   const ir::Node& n = p_.graph[v];
-  const bool times = n.op == Op::Contract || (n.op == Op::Map && n.fn == Fn::Mul);
-  std::vector<Terms::Formal> sum, operand;
-  if (times) sum.emplace_back();
-  for (size_t a = 0; a < reads_.size(); ++a) {
-    operand.clear();
-    claims.formal(reads_[a].first, reads_[a].second.data(), operand);
-    const bool minus = n.op == Op::Map && (n.fn == Fn::Neg || (n.fn == Fn::Sub && a == 1));
-    for (Terms::Formal& t : operand) t.num = minus ? -t.num : t.num;
-    if (!times) sum.insert(sum.end(), operand.begin(), operand.end());
-    if (times && !Terms::multiply(sum, operand)) return false;
+  const Fn fn = n.op == Op::Contract ? Fn::Mul : n.op == Op::Map ? n.fn : Fn::Add;
+  std::vector<Terms::Sum> read(reads_.size());
+  Terms::Sum sum, minus(1);
+  minus[0].number = terms.minus_one();
+  for (size_t a = 0; a < reads_.size(); ++a) claims.formal(reads_[a].first, reads_[a].second.data(), read[a]);
+  if (fn == Fn::Exp) {
+    if (!Terms::all_finite(read[0])) return false;
+    sum.resize(1);
+    sum[0].reads = terms.exponential(read[0]), sum[0].factors = 1;
+  } else if (fn == Fn::Mul || fn == Fn::Div) {
+    sum.resize(1);
+    for (size_t a = 0; a < read.size(); ++a) {
+      if ((fn == Fn::Div && a == 1 && !terms.invert(read[a])) || !terms.multiply(sum, read[a])) return false;
+    }
+  } else if (fn == Fn::Select) {  // c x + y - c y, for a truth value c
+    sum = read[2];
+    for (size_t a : {1, 2}) {
+      if (!Terms::all_finite(read[0]) || !Terms::all_finite(read[a])) return false;
+      if ((a == 2 && !terms.multiply(read[a], minus)) || !terms.multiply(read[a], read[0])) return false;
+      sum.insert(sum.end(), read[a].begin(), read[a].end());
+    }
+  } else {
+    for (size_t a = 0; a < read.size(); ++a) {
+      if ((fn == Fn::Neg || (fn == Fn::Sub && a == 1)) && !terms.multiply(read[a], minus)) return false;
+      sum.insert(sum.end(), read[a].begin(), read[a].end());
+    }
   }
-  return Terms::shape(sum) == Terms::shape(claimed);
+  return terms.shape(sum) == terms.shape(claimed);
 }
 
 // Element i of the claim as one element of the map's function, and where it is read; null: it is something else.
@@ -184,21 +198,20 @@ bool Verifier::literally(NodeId v, const Index& i) {
   if (!view && n.op != Op::Map) return false;
   reads_.clear();
   trace_.at(v, i);
-  std::vector<Terms::Formal> claimed;
+  Terms::Sum claimed, operand;
   const bool cast = n.op == Op::Map && n.fn == Fn::Convert && ir::is_float(n.dtype) && ir::is_float(p_.graph[n.in[0]].dtype);
-  const bool sum = n.op == Op::Map && (n.fn == Fn::Add || n.fn == Fn::Sub || n.fn == Fn::Neg || n.fn == Fn::Mul);
-  if (view || cast || (sum && ir::is_float(n.dtype))) {
+  const auto laws = {Fn::Add, Fn::Sub, Fn::Neg, Fn::Mul, Fn::Div, Fn::Exp, Fn::Select};
+  if (view || cast || (ir::is_float(n.dtype) && std::find(laws.begin(), laws.end(), n.fn) != laws.end())) {
     claims.formal(v, i.data(), claimed);
-    return literally(v, claimed);
+    if (literally(v, claimed)) return true;
   }
-  const TermNode* f = function(v, i, j);
+  const TermNode* f = view ? nullptr : function(v, i, j);
   if (!f || f->dtype != n.dtype || n.fn == Fn::Convert) return false;
-  std::vector<Terms::Formal> operand;
   for (size_t a = 0; a < reads_.size(); ++a) {
     operand.clear(), claimed.clear();
     claims.formal(reads_[a].first, reads_[a].second.data(), operand);
     terms.formal(f->args[a], j.data(), j.size(), claimed);
-    if (Terms::shape(operand) != Terms::shape(claimed)) return false;
+    if (terms.shape(operand) != terms.shape(claimed)) return false;
   }
   return true;
 }
@@ -297,12 +310,12 @@ std::string Verifier::goal(NodeId x, NodeId y, const std::vector<NodeId>& losses
     assumptions.insert("gradients are compared where the loss is defined");
     return claims.value(x, where[k].data());
   };
-  std::vector<Terms::Formal> one, other;
+  Terms::Sum one, other;
   q.identical = [&](size_t k) {
     one.clear(), other.clear();
     claims.formal(x, where[k].data(), one);
     claims.formal(y, where[k].data(), other);
-    return Terms::shape(one) == Terms::shape(other);
+    return terms.shape(one) == terms.shape(other);
   };
   q.piece = [&](size_t k) { return mix(claims.number(x, where[k].data()), claims.number(y, where[k].data())); };
   const Settled s = settle(terms, q, {});

@@ -60,7 +60,7 @@ class Verifier {
   Number at(ir::NodeId v, const Index& i);
   const TermNode* function(ir::NodeId v, const Index& i, Index& own) const;
   bool literally(ir::NodeId v, const Index& i);
-  bool literally(ir::NodeId v, const std::vector<Terms::Formal>& claimed);
+  bool literally(ir::NodeId v, const Terms::Sum& claimed);
   uint64_t pieces(ir::NodeId v, const Index& i) const;
   std::vector<uint32_t> difference(ir::NodeId v, const std::vector<ir::NodeId>& in) const;
   Relation relation(ir::NodeId v) const;

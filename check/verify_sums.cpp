@@ -326,7 +326,7 @@ bool Verifier::summands_in(NodeId v, const std::vector<int64_t>& extents, const 
     for (const Plan& plan : list) total = add(total, walked(plan, k));
     return total;
   };
-  std::vector<Terms::Formal> claimed, one, layer;
+  Terms::Sum claimed, one, layer;
   q.identical = [&](size_t k) {
     if (!l.read(at[k].first.data(), x) || n.op == Op::Scatter) return false;
     const std::vector<int64_t> vars = x;
@@ -339,11 +339,14 @@ bool Verifier::summands_in(NodeId v, const std::vector<int64_t>& extents, const 
       walk(plan, extents, at[k].second, x);
       if (!in_range(flat, x)) return false;
       one.assign(1, {});
+      bool moved = false;  // into a sum, or out of one
       for (const Layer& part : flat.layers) {
         layer.clear();
         terms.formal(part.poly, x.data(), x.size(), layer);
-        if (!Terms::multiply(one, layer) || (part.sums > 0 && one[0].factors != 0)) return false;
+        if (!terms.multiply(one, layer)) return false;
+        moved |= part.sums > 1 || (part.sums == 1 && (one.size() != 1 || one[0].factors != 0));
       }
+      if (moved && !Terms::all_finite(one) && !Terms::all_free(one)) return false;
       claimed.insert(claimed.end(), one.begin(), one.end());
     }
     reads_.clear();

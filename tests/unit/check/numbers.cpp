@@ -4,9 +4,9 @@
 
 #include <doctest/doctest.h>
 
-#include "check/cells.h"
 #include "check/number.h"
 #include "check/terms.h"
+#include "frontend/certificate/cells.h"
 
 using namespace shardproof;
 using namespace shardproof::check;

@@ -117,7 +117,11 @@ TEST_CASE("the order of a sort is that of its keys") {
 TEST_CASE("S-27 equal keys stay where they are, if they are known to be equal") {
   for (const bool descending : {false, true}) {
     for (int64_t i = 0; i < 3; ++i) CHECK(moved({exact(2), exact(2), exact(2)}, descending, i) == i);
-    CHECK(moved({fraction(1, 3), fraction(1, 3)}, descending, 0) == -1);
+    // What is rounded alike is equal; else it cannot be told.
+    Number near = fraction(1, 3);
+    near.e *= 2;
+    CHECK(moved({fraction(1, 3), fraction(1, 3)}, descending, 0) == 0);
+    CHECK(moved({fraction(1, 3), near}, descending, 0) == -1);
     CHECK(moved({exact(2), undefined()}, descending, 0) == -1);
     CHECK(moved({exact(1), exact(3), exact(1)}, descending, 0) == (descending ? 1 : 0));
     CHECK(moved({exact(1), exact(3), exact(1)}, descending, 2) == (descending ? 2 : 1));

@@ -1,11 +1,11 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-#include "check/cells.h"
+#include "frontend/certificate/cells.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-namespace shardproof::check {
+namespace shardproof::certificate {
 
 namespace {
 
@@ -118,4 +118,4 @@ bool find_in(const Cell& c, size_t rank, const int64_t* i, std::vector<int64_t>&
   return l.read(i, x);
 }
 
-}  // namespace shardproof::check
+}  // namespace shardproof::certificate

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "check/index.h"
+#include "frontend/certificate/reads.h"
 #include "ir/types.h"
 
-namespace shardproof::check {
+namespace shardproof::certificate {
 
 // A cell, prepared for reading positions.
 struct Located {
@@ -34,4 +34,4 @@ std::string partition(const std::vector<Located>& cells, const ir::Shape& shape,
 // One-off reading of a cell of a grid.
 bool find_in(const Cell& c, size_t rank, const int64_t* i, std::vector<int64_t>& x);
 
-}  // namespace shardproof::check
+}  // namespace shardproof::certificate

@@ -1,5 +1,5 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// Indices, affine rows and ranges: the arithmetic that every part of the checker needs.
+// What the fields of a certificate mean: affine rows, indices, reads.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,7 @@
 
 #include "frontend/certificate/certificate.h"
 
-namespace shardproof::check {
-
-using namespace certificate;
+namespace shardproof::certificate {
 
 using Index = std::vector<int64_t>;
 
@@ -22,11 +20,11 @@ inline int64_t row_at(const int64_t* row, const int64_t* x, size_t n) {
 }
 
 // All of `rows` at x.
-inline void rows_at(const std::vector<int64_t>& rows, const std::vector<int64_t>& x, Index& out) {
-  const size_t n = x.size();
+inline void rows_at(const std::vector<int64_t>& rows, const int64_t* x, size_t n, Index& out) {
   out.resize(rows.size() / (n + 1));
-  for (size_t d = 0; d < out.size(); ++d) out[d] = row_at(rows.data() + d * (n + 1), x.data(), n);
+  for (size_t d = 0; d < out.size(); ++d) out[d] = row_at(rows.data() + d * (n + 1), x, n);
 }
+inline void rows_at(const std::vector<int64_t>& rows, const std::vector<int64_t>& x, Index& out) { rows_at(rows, x.data(), x.size(), out); }
 
 // The place of i in row-major order, and back.
 inline int64_t linear(const std::vector<int64_t>& shape, const Index& i) {
@@ -103,4 +101,4 @@ inline bool compose(const std::vector<int64_t>& outer, size_t dims, const std::v
   return true;
 }
 
-}  // namespace shardproof::check
+}  // namespace shardproof::certificate
