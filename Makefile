@@ -9,7 +9,7 @@ JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && echo 4 || echo $$n)
 LAUNCHER = $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 export SHARDPROOF := $(abspath $(BUILD)/shardproof)
 
-.PHONY: all setup configure build commands demo test test-cpp test-python test-frameworks bench format lint docs clean
+.PHONY: all setup configure build commands demo test test-cpp test-python test-frameworks bench wheel format lint docs clean
 all: build
 
 setup:
@@ -48,6 +48,10 @@ test-frameworks: commands
 
 bench: build setup
 	@$(PY) bench/published.py --json $(BUILD)/published.json
+
+# A wheel in dist/ that machines with this one's glibc, or a later one, install without a compiler.
+wheel:
+	@tools/wheel.sh
 
 format:
 	@git ls-files '*.h' '*.cpp' | xargs -r clang-format -i
