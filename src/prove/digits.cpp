@@ -187,6 +187,20 @@ static bool align_below_top(const Lin& x, const Lin& y, std::vector<Aligned>& ou
   return fired(Rule::L46);
 }
 
+namespace {
+
+// Whether every value of one is below every value of the other.
+bool apart(const Lin& x, const Lin& y) {
+  auto last = [](const Lin& l) {
+    int64_t v = l.c;
+    for (size_t j = 0; j < l.k.size(); ++j) v = add_checked(v, mul_checked(l.k[j], l.e[j] - 1));
+    return v;
+  };
+  return last(x) < y.c || last(y) < x.c;
+}
+
+}  // namespace
+
 void align(const Lin& x, const Lin& y, std::vector<Aligned>& out) {
   if (plain(x)) {
     const int64_t lo = x.c, hi = x.c + (x.k.empty() ? 1 : x.e[0]);
@@ -212,6 +226,8 @@ void align(const Lin& x, const Lin& y, std::vector<Aligned>& out) {
     }
     return;
   }
+  // Parts of one buffer that lie apart meet nowhere, whatever their rows are (flat parameters of 4 and of 6 columns).
+  if (apart(x, y)) return;
   if (align_below_top(x, y, out)) return;
   // Both have digits: cut each at the other's coefficients, then meet digit by digit.
   auto cut_at = [](const Lin& l, const std::vector<int64_t>& at) {
@@ -233,6 +249,7 @@ void align(const Lin& x, const Lin& y, std::vector<Aligned>& out) {
   bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
   for (const Lin& p : cut_at(x, bounds)) {
     for (const Lin& q : cut_at(y, bounds)) {
+      if (apart(p, q)) continue;
       // Digit i covers [bounds[i], bounds[i+1]).
       Aligned a;
       a.x.assign(p.old.size(), {});
