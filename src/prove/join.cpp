@@ -752,6 +752,7 @@ void Algebra::join(Poly& p, const Ext& ctx, const std::vector<char>* from) {
     if (p.size() < 2) return;
     from = nullptr;
   }
+  if (join_halves(p, ctx)) from = nullptr;
   for (size_t i = 0; i < p.size(); ++i) {
     for (size_t j = i + 1; j < p.size(); ++j) {
       if (from && (*from)[i] == (*from)[j] && (*from)[i] != 2) continue;

@@ -1,6 +1,7 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Step functions: terms that differ only in their brackets of one form (L-19).
 #include <algorithm>
+#include <iterator>
 
 #include "prove/algebra.h"
 #include "prove/rows.h"
@@ -156,6 +157,68 @@ bool Algebra::join_brackets(Poly& p, const Ext& ctx) {
                  [](const Term& x, const Term& y) { return prove::compare(x, y) < 0; });
       p = std::move(merged);
       return true;
+    }
+  }
+  return false;
+}
+
+// L-95: c B x [e < k] + c x [l <= e] + d x [k <= e < l] = c B x + (d - c) x [k <= e < l], where the second and third bracket imply the
+// brackets B. What overwrites one place (the label's column) leaves both sides of it; without B that is L-19.
+bool Algebra::join_halves(Poly& p, const Ext& ctx) {
+  if (p.size() < 3) return false;
+  const auto half = [&](const Factor& f) {
+    const Node& n = nodes_[f.node];
+    return n.kind == Kind::Bracket && (n.lo == kNegInf) != (n.hi == kPosInf);
+  };
+  const auto without = [](const Term& t, size_t k) {
+    std::vector<Factor> out = t.f;
+    out.erase(out.begin() + static_cast<std::ptrdiff_t>(k));
+    return out;
+  };
+  const auto product = [&](std::vector<Factor> f, const Poly& more) { return mul(make_term(Term{1, std::move(f)}, ctx), more, ctx); };
+  const auto alike = [](const Poly& x, const Term& t) { return x.size() == 1 && x[0].coef.is_one() && same_monomial(x[0], t); };
+  for (size_t i = 0; i < p.size(); ++i) {
+    for (size_t k = 0; k < p[i].f.size(); ++k) {
+      if (p[i].coef.is_zero() || !half(p[i].f[k])) continue;
+      const Node& b = nodes_[p[i].f[k].node];
+      const bool below = b.lo == kNegInf;
+      const Poly e = arg_at(b, p[i].f[k], 0, ctx);
+      const std::vector<Factor> body = without(p[i], k);
+      for (size_t j = 0; j < p.size(); ++j) {
+        if (j == i || !(p[j].coef == p[i].coef) || p[j].f.size() >= p[i].f.size()) continue;
+        for (size_t l = 0; l < p[j].f.size(); ++l) {
+          if (!half(p[j].f[l])) continue;
+          // The factors of the one with the brackets B are those of the other, and brackets.
+          const std::vector<Factor> less = without(p[j], l);
+          std::vector<Factor> more;
+          std::set_difference(body.begin(), body.end(), less.begin(), less.end(), std::back_inserter(more), before);
+          if (more.size() + less.size() != body.size()) continue;
+          if (!std::all_of(more.begin(), more.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; })) continue;
+          const Node& c = nodes_[p[j].f[l].node];
+          const auto d = as_constant(add(arg_at(c, p[j].f[l], 0, ctx), scale(e, -1), ctx));  // the other's e is e + d
+          if (!d || !d->is_integer() || (c.lo == kNegInf) == below) continue;
+          const int64_t from = below ? b.hi : c.hi - d->num(), to = below ? c.lo - d->num() : b.lo;
+          if (from >= to) continue;
+          const Poly hole = bracket(e, from, to, ctx), middle = product(less, hole);
+          if (middle.size() != 1 || !middle[0].coef.is_one() || !alike(product(more, middle), middle[0])) continue;
+          if (!alike(product(more, {Term{1, p[j].f}}), p[j])) continue;
+          const auto third = std::find_if(p.begin(), p.end(), [&](const Term& t) { return same_monomial(t, middle[0]); });
+          if (third == p.end() || third->coef.is_zero()) continue;
+          if (!known(Term{1, less}, ctx).never_inf() && refused(Rule::L95)) continue;
+          const Rat rest = third->coef - p[i].coef;
+          Poly out = scale(make_term(Term{1, body}, ctx), p[i].coef);
+          if (!rest.is_zero() || !known(Term{1, less}, ctx).finite) out = add(std::move(out), scale(middle, rest), ctx);
+          const size_t n = static_cast<size_t>(third - p.begin());
+          Poly kept;
+          for (size_t t = 0; t < p.size(); ++t) {
+            if (t != i && t != j && t != n) kept.push_back(p[t]);
+          }
+          ++applications;
+          fired(Rule::L95);
+          p = add(std::move(kept), out, ctx);
+          return true;
+        }
+      }
     }
   }
   return false;
