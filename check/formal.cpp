@@ -4,6 +4,7 @@
 // read is finite, products are multiplied out, sums written out, and like products added. Elsewhere no law is used but that sums and
 // products have no order, which holds for infinite and undefined values, too; brackets hide what they multiply and stay out of products.
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 #include "check/terms.h"
@@ -39,10 +40,10 @@ uint64_t Terms::residue(int64_t num, int64_t den) {
 }
 
 void Terms::choose_prime() {
+  constexpr std::array<uint64_t, 7> kBases{2, 3, 5, 7, 11, 13, 17};
   auto is_prime = [&] {
     per_prime_ = 1 / static_cast<long double>(prime_);
-    return std::all_of(std::begin({2, 3, 5, 7, 11, 13, 17}), std::end({2, 3, 5, 7, 11, 13, 17}),
-                       [&](int a) { return raised(static_cast<uint64_t>(a), prime_ - 1) == 1; });
+    return std::all_of(kBases.begin(), kBases.end(), [&](uint64_t a) { return raised(a, prime_ - 1) == 1; });
   };
   for (prime_ = (mix(secret_, 61) >> 4) | 1 | uint64_t{1} << 60; !is_prime(); prime_ += 2) {
   }

@@ -293,7 +293,7 @@ bool Views::in_bounds(const Poly& p, const Ext& ctx) const {
 // A few pieces along one dimension: each where its bracket holds. So the form of a rank's part is the form of the whole at that part, which
 // a name that lists the cells would hide.
 std::optional<Poly> Views::by_pieces(const Value& x, const std::vector<Row>& rows, const Ext& ctx) {
-  if (x.cells.empty() || x.cells.size() > kPieces) return std::nullopt;
+  if (x.cells.empty() || (x.cells.size() > kPieces && refused(Rule::L71))) return std::nullopt;
   size_t cut = x.shape.size();
   for (const Cell& c : x.cells) {
     const size_t w = c.ext.size() + 1;
@@ -307,7 +307,7 @@ std::optional<Poly> Views::by_pieces(const Value& x, const std::vector<Row>& row
         used[v] = 1;
       }
       if (extent == x.shape[d] && c.pos[d * w + w - 1] == 0) continue;
-      if (cut != x.shape.size() && cut != d) return std::nullopt;
+      if (cut != x.shape.size() && cut != d && refused(Rule::L71)) return std::nullopt;
       cut = d;
     }
   }

@@ -163,7 +163,7 @@ bool Algebra::join_brackets(Poly& p, const Ext& ctx) {
 }
 
 // L-95: c B x [e < k] + c x [l <= e] + d x [k <= e < l] = c B x + (d - c) x [k <= e < l], where the second and third bracket imply the
-// brackets B. What overwrites one place (the label's column) leaves both sides of it; without B that is L-19.
+// brackets B. What writes one place (the label's column) leaves both sides of it. Without B that is three steps, the form of L-19.
 bool Algebra::join_halves(Poly& p, const Ext& ctx) {
   if (p.size() < 3) return false;
   const auto half = [&](const Factor& f) {
@@ -176,7 +176,10 @@ bool Algebra::join_halves(Poly& p, const Ext& ctx) {
     return out;
   };
   const auto product = [&](std::vector<Factor> f, const Poly& more) { return mul(make_term(Term{1, std::move(f)}, ctx), more, ctx); };
-  const auto alike = [](const Poly& x, const Term& t) { return x.size() == 1 && x[0].coef.is_one() && same_monomial(x[0], t); };
+  const auto alike = [](const Poly& x, const Poly& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                      [](const Term& t, const Term& u) { return t.coef == u.coef && same_monomial(t, u); });
+  };
   for (size_t i = 0; i < p.size(); ++i) {
     for (size_t k = 0; k < p[i].f.size(); ++k) {
       if (p[i].coef.is_zero() || !half(p[i].f[k])) continue;
@@ -199,19 +202,16 @@ bool Algebra::join_halves(Poly& p, const Ext& ctx) {
           if (!d || !d->is_integer() || (c.lo == kNegInf) == below) continue;
           const int64_t from = below ? b.hi : c.hi - d->num(), to = below ? c.lo - d->num() : b.lo;
           if (from >= to) continue;
-          const Poly hole = bracket(e, from, to, ctx), middle = product(less, hole);
-          if (middle.size() != 1 || !middle[0].coef.is_one() || !alike(product(more, middle), middle[0])) continue;
-          if (!alike(product(more, {Term{1, p[j].f}}), p[j])) continue;
-          const auto third = std::find_if(p.begin(), p.end(), [&](const Term& t) { return same_monomial(t, middle[0]); });
-          if (third == p.end() || third->coef.is_zero()) continue;
+          const Poly middle = product(less, bracket(e, from, to, ctx));
+          if (middle.size() != 1 || more.empty()) continue;
+          const auto third = [&](const Term& t) { return same_monomial(t, middle[0]) && !t.coef.is_zero(); };
+          if (std::none_of(p.begin(), p.end(), third)) continue;
+          if (!alike(product(more, middle), middle) || !alike(product(more, {Term{1, p[j].f}}), {Term{1, p[j].f}})) continue;
           if (!known(Term{1, less}, ctx).never_inf() && refused(Rule::L95)) continue;
-          const Rat rest = third->coef - p[i].coef;
-          Poly out = scale(make_term(Term{1, body}, ctx), p[i].coef);
-          if (!rest.is_zero() || !known(Term{1, less}, ctx).finite) out = add(std::move(out), scale(middle, rest), ctx);
-          const size_t n = static_cast<size_t>(third - p.begin());
+          const Poly out = add(scale(make_term(Term{1, body}, ctx), p[i].coef), scale(middle, -p[i].coef), ctx);
           Poly kept;
           for (size_t t = 0; t < p.size(); ++t) {
-            if (t != i && t != j && t != n) kept.push_back(p[t]);
+            if (t != i && t != j) kept.push_back(p[t]);
           }
           ++applications;
           fired(Rule::L95);

@@ -1120,3 +1120,78 @@ variant(
     dist=lambda rank, x: causal_back(x, causal_layer(x)[1], 1 - torch.tanh(causal_layer(x)[0]) ** 2),
     why="The second layer is left out.",
 )
+
+
+# --- label smoothing over a cut vocabulary: a rank writes the label's column, which leaves both sides of it
+def smoothed_rows(y, x, start, columns, total, smoothing=0.125):
+    kept = y != -1
+    local = y.masked_fill(~kept, 0) - start
+    outside = (local < 0) | (local >= columns)
+    at = local.masked_fill(outside, 0).unsqueeze(1)
+    label = torch.zeros((y.shape[0], columns)).scatter(1, at, (~outside).float().unsqueeze(1))
+    rows = -(1 - smoothing) * label - smoothing / total
+    return (rows * kept.unsqueeze(1)).T @ x
+
+
+def smoothed_one_device(y, x, total, smoothing=0.125):
+    label = torch.arange(total).unsqueeze(0) == y.unsqueeze(1)
+    rows = -(1 - smoothing) * label - smoothing / total
+    return (rows * (y != -1).unsqueeze(1)).T @ x
+
+
+SMOOTHED = {"y": Tensor((5,), dtype=torch.int64, low=-1, high=12), "x": Tensor((5, 4))}
+smoothed = case(
+    "smoothed_labels_over_a_cut_vocabulary",
+    seq=lambda y, x: smoothed_one_device(y, x, 12),
+    dist=lambda rank, y, x: smoothed_rows(y, x, 4 * rank, 4, 12),
+    inputs=SMOOTHED,
+    outputs={"out": {"expect": "Shard(0)@dp"}},
+    mesh={"dp": 3},
+    manifest={"facts": ["y in [-1, 12)"]},
+    verdict="PROVED",
+    why="Columns below the label, the label's and those above are all columns, and something more in the label's.",
+)
+variant(
+    smoothed,
+    "ignored_counted",
+    dist=lambda rank, y, x: smoothed_rows(y.clamp(min=0), x, 4 * rank, 4, 12),
+    why="Ignored labels count as label 0.",
+)
+
+
+def whole_and_place(y, x):
+    column = torch.arange(x.shape[1]).unsqueeze(0)
+    label, nothing = y.unsqueeze(1), torch.zeros(())
+    return torch.where(label >= 0, x, nothing) + torch.where(label == column, x, nothing)
+
+
+def sides_and_place(y, x):
+    column = torch.arange(x.shape[1]).unsqueeze(0)
+    label, nothing = y.unsqueeze(1), torch.zeros(())
+    below = torch.where((label >= 0) & (label < column), x, nothing)
+    return below + torch.where(label > column, x, nothing) + torch.where(label == column, 2 * x, nothing)
+
+
+case(
+    "both_sides_of_a_place_finite",
+    seq=whole_and_place,
+    dist=lambda rank, y, x: sides_and_place(y, x),
+    inputs={"y": Tensor((5,), dtype=torch.int64, low=-1, high=6), "x": Tensor((5, 6))},
+    outputs={"out": {"expect": "Replicate"}},
+    mesh=DP2,
+    verdict="PROVED",
+    why="Below the label's column, above it and twice there are all columns and once more there.",
+)
+case(
+    "both_sides_of_a_place_infinite",
+    seq=lambda y, x: whole_and_place(y, torch.log(x)),
+    dist=lambda rank, y, x: sides_and_place(y, torch.log(x)),
+    inputs={"y": Tensor((5,), dtype=torch.int64, low=-1, high=6), "x": Tensor((5, 6))},
+    outputs={"out": {"expect": "Replicate"}},
+    mesh=DP2,
+    manifest={"facts": ["x >= 0"]},
+    verdict="PROVED",
+    accept=["UNKNOWN"],
+    numeric=False,
+    why="As above, but what is infinite must not be taken away from itself, so that this need not be proved.",
+)
