@@ -94,3 +94,24 @@ TEST_CASE("a form that leaves the exact numbers while it is made is not another 
   base();
   CHECK_THROWS(total());
 }
+
+TEST_CASE("both sides of a place are the whole, less the place, unless what they hold may be infinite") {
+  prove::Algebra a;
+  const prove::Ext ctx{4, 5};  // column, row
+  prove::Node label;
+  label.dims = {5};
+  label.known.integer = label.known.finite = true;
+  const prove::Nid y = a.add_base(label);
+  const auto terms = [&](bool finite) {
+    prove::Node value;
+    value.dims = {5};
+    value.known.finite = finite;
+    const prove::Poly row = a.access(y, {0, 1, 0}, ctx), x = a.access(a.add_base(value), {0, 1, 0}, ctx);
+    const prove::Poly e = a.add(row, a.scale(a.index({1, 0, 0}, ctx), -1), ctx), kept = a.bracket(row, 0, prove::kPosInf, ctx);
+    const auto part = [&](int64_t lo, int64_t hi, int64_t times) { return a.scale(a.mul(a.bracket(e, lo, hi, ctx), x, ctx), times); };
+    const prove::Poly below = a.mul(kept, part(prove::kNegInf, 0, -1), ctx);
+    return a.sum({below, part(1, prove::kPosInf, -1), part(0, 1, 1)}, ctx).size();
+  };
+  CHECK(terms(true) == 2);
+  CHECK(terms(false) == 3);
+}
