@@ -107,11 +107,11 @@ Value aminmax(Call& c) {
 Value any_all(Call& c) {  // self, dim, keepdim
   const NodeId x = c.t(0);
   const bool keep = c.args.size() > 2 && c.flag(2);
-  const Ints dims = c.args.size() > 1 ? c.dims(1, c.b.rank(x)) : [&] {
-    Ints d;
-    for (int64_t k = 0; k < c.b.rank(x); ++k) d.push_back(k);
-    return d;
-  }();
+  Ints dims;
+  if (c.args.size() < 2)
+    for (int64_t k = 0; k < c.b.rank(x); ++k) dims.push_back(k);
+  else if (!c.has(1) || !c.ints(1).empty())  // an empty list is no dimension here, not all of them
+    dims = c.dims(1, c.b.rank(x));
   NodeId y = c.b.reduce(c.row.tag, c.to(x, DType::Bool), dims, keep);
   if (c.b.dtype(x) == DType::U8) y = c.to(y, DType::U8);  // the one type for which PyTorch does not answer bool
   return c.out(y);

@@ -486,6 +486,8 @@ class Check {
           fmt::format("{}the first value without a counterpart in the one-device program is {}{}{}{}", r.detail.empty() ? "" : "; ",
                       s.node.empty() ? "unnamed" : s.node, s.op.empty() ? "" : fmt::format(" ({})", s.op),
                       s.rank >= 0 ? fmt::format(" of rank {}", s.rank) : "", s.file.empty() ? "" : fmt::format(", {}:{}", s.file, s.line));
+      const std::vector<std::string> parameters = parameters_of(*problem_, m_, *first);
+      if (!parameters.empty()) r.detail += fmt::format(", which reads {}", fmt::join(parameters, ", "));
       return;
     }
   }

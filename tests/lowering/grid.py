@@ -82,7 +82,7 @@ def elementwise():
 
 def reductions():
     for name in ("all", "any"):
-        for dims in ([0, -1], [1], None):
+        for dims in ([0, -1], [1], [], None):
             for keep in (False, True):
                 yield getattr(aten, name).dims, (b(2, 3, 4), dims, keep), {}
         yield getattr(aten, name).dims, (f(2, 3).round(), [0, 1], True), {}
