@@ -196,6 +196,10 @@ class Algebra {
   Poly make_term(Term t, const Ext& ctx);         // canonical poly of one product
   bool combine_factors(Term& t, const Ext& ctx);  // false: the term is 0
   std::optional<Poly> try_join(const Term& x, const Term& y, const Ext& ctx);
+  bool sum_of_product(Nid id) const {
+    const Node& n = nodes_[id];
+    return n.kind == Kind::Red && n.fn == ir::Fn::Add && n.args[0].size() == 1;
+  }
   bool made_alike(const std::vector<Factor>& body, const std::vector<Factor>& rest) const;
   Poly slice_of(const Factor& red, const Term& body, const Ext& ext, const Ext& ctx, int k, int64_t at, int64_t width);
   std::unordered_map<std::vector<int64_t>, std::pair<Poly, bool>, KeyHash> slices_;  // what it gave, and whether that was ranged

@@ -63,10 +63,6 @@ Poly Algebra::settle(const Term& body, const Ext& ext, int bound) {
 
 // Could `rest` be a slice of a sum over `body`? A slice is made of the same nodes: most pairs are told apart by that, without making it.
 bool Algebra::made_alike(const std::vector<Factor>& body, const std::vector<Factor>& rest) const {
-  const auto is_sum = [&](Nid id) {
-    const Node& n = nodes_[id];
-    return n.kind == Kind::Red && n.fn == ir::Fn::Add && n.args[0].size() == 1;
-  };
   const auto plain = [&](Nid id) { return nodes_[id].kind == Kind::Base || nodes_[id].kind == Kind::Fn; };
   const auto among = [](const std::vector<Nid>& all, Nid id) { return std::find(all.begin(), all.end(), id) != all.end(); };
   // What stands in factors, and in sums among them.
@@ -74,12 +70,12 @@ bool Algebra::made_alike(const std::vector<Factor>& body, const std::vector<Fact
   const auto gather = [&](const std::vector<Factor>& factors, int depth, auto& self, std::vector<Nid>& out) -> void {
     for (const Factor& f : factors) {
       out.push_back(f.node);
-      if (depth > 0 && is_sum(f.node)) self(nodes_[f.node].args[0][0].f, depth - 1, self, out);
+      if (depth > 0 && sum_of_product(f.node)) self(nodes_[f.node].args[0][0].f, depth - 1, self, out);
     }
   };
   gather(body, 1, gather, mine);
   for (const Factor& f : rest) {
-    if (is_sum(f.node)) {
+    if (sum_of_product(f.node)) {
       if (among(mine, f.node)) continue;
       for (const Factor& g : nodes_[f.node].args[0][0].f) {
         if (plain(g.node) && !among(mine, g.node)) return false;
@@ -100,7 +96,7 @@ bool Algebra::made_alike(const std::vector<Factor>& body, const std::vector<Fact
     if (std::count_if(body.begin(), body.end(), [&](const Factor& f) { return f.node == id; }) > 1) continue;
     // A sum of a sum is one sum.
     const auto other = [&](const Factor& f) { return f.node != id && nodes_[f.node].kind != Kind::Bracket; };
-    if (!is_sum(id) || std::any_of(body.begin(), body.end(), other)) return false;
+    if (!sum_of_product(id) || std::any_of(body.begin(), body.end(), other)) return false;
     std::vector<Nid> inside;
     gather(n.args[0][0].f, 0, gather, inside);
     if (std::any_of(inside.begin(), inside.end(), [&](Nid x) { return plain(x) && !among(theirs, x); })) return false;
@@ -179,7 +175,7 @@ std::optional<Poly> Algebra::extend_red(const Term& common, const Factor& red, c
   };
   pair_up(rest, m + 1);
   for (const Factor& f : rest) {
-    if (nodes_[f.node].kind != Kind::Red || nodes_[f.node].fn != ir::Fn::Add || nodes_[f.node].args[0].size() != 1) continue;
+    if (!sum_of_product(f.node)) continue;
     const auto [inner, wide] = open_red(f, ctx);
     pair_up(inner.f, wide.size() + 1);
   }

@@ -53,9 +53,7 @@ uint32_t Algebra::depth_of(Nid id) {
 }
 
 bool Algebra::is_sum(const Factor& f) const {
-  const Node& n = nodes_[f.node];
-  return (n.kind == Kind::Sum || (n.kind == Kind::Red && n.fn == ir::Fn::Add && n.args[0].size() == 1)) && f.exp.is_integer() &&
-         f.exp.positive() && f.exp.num() <= kCopies;
+  return (nodes_[f.node].kind == Kind::Sum || sum_of_product(f.node)) && f.exp.is_integer() && f.exp.positive() && f.exp.num() <= kCopies;
 }
 
 // The level at which p would be opened next, below `limit`; 0 if there is nothing left.

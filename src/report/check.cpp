@@ -263,6 +263,7 @@ class Check {
     double before_proofs = 0;  // seconds that were no proving
     const auto cap = [&] { return total * (failed < 4 ? 0.85 : options_.falsify ? 0.4 : 0.7); };
     const double slice = total * 0.12;
+    bool looked = false;  // a glance was taken
     for (size_t k = 0; k < out_.outputs.size(); ++k) {
       if (out_.outputs[k].status != Status::Unknown) continue;
       if (total > 0 && cap() <= limit_seconds_since(limit_start)) {
@@ -275,11 +276,12 @@ class Check {
       };
       OutputReport& r = out_.outputs[k];
       // What is wrong is often dear to compare, and cheap to evaluate. A large program is dear in any case.
-      const bool brief = glanced_.empty() && problem_->graph.nodes.size() <= kLarge;
+      const bool brief = !looked && problem_->graph.nodes.size() <= kLarge;
       allow(brief ? std::min(total > 0 ? slice : kPatience, kPatience) : slice);
       prove_output(k);
       if (r.status == Status::Proved) continue;
       if (brief) {
+        looked = true;
         const Clock::time_point evaluation = Clock::now();
         falsify(Look::Glance);
         // Forms of sorts and angles are cheap to try.
@@ -588,7 +590,7 @@ class Check {
     std::vector<size_t> open;
     for (size_t k = 0; k < out_.outputs.size(); ++k) {
       const bool wanted = out_.outputs[k].status == Status::Unknown
-                              ? !settled_.count(k) && !(glance ? glanced_ : evaluated_).count(k)
+                              ? !settled_.count(k) && !evaluated_.count(k)
                               : options_.paranoid && !glance && out_.outputs[k].status == Status::Proved;
       if (wanted) open.push_back(k);
     }
@@ -601,7 +603,7 @@ class Check {
     std::string witness;
     std::vector<interp::OutputFinding> findings = interp::falsify(*problem_, open, o, options_.witness.empty() ? nullptr : &witness);
     SP_CHECK(findings.size() == open.size());
-    (glance ? glanced_ : evaluated_).insert(open.begin(), open.end());
+    if (!glance) evaluated_.insert(open.begin(), open.end());
     for (size_t i = 0; i < open.size(); ++i) {
       OutputReport& r = out_.outputs[open[i]];
       const interp::OutputFinding& f = findings[i];
@@ -751,7 +753,7 @@ class Check {
   link::Problem* problem_ = nullptr;
   std::vector<std::optional<Placement>> placements_;
   std::vector<char> depends_;
-  std::set<size_t> settled_, glanced_, evaluated_;
+  std::set<size_t> settled_, evaluated_;
   bool suspect_ = false;  // an evaluation left a doubt
   std::map<size_t, std::string> said_;
   std::unique_ptr<prove::Prover> met_;            // the prover in other forms,
