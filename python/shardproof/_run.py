@@ -31,15 +31,16 @@ def check(
     manifest: ManifestLike,
     *,
     time_limit: float | None = None,
-    memory_limit: int | None = None,
+    memory_limit: int | str | None = None,
     certificate: str | os.PathLike[str] | None = None,
     witness: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Checks that the distributed program refines the sequential one.
 
     `manifest` is the path of a manifest, of a folder that holds one, or of a bundle in one .zip file; or a Manifest; or a dict with its keys, whose paths are
-    relative to the working directory. `time_limit` is in seconds, 0 for none; without it, 20 seconds of processor time or 50 on the clock. `certificate` and
-    `witness` say where to write the proof and the counterexample. The interpreter's lock is not held meanwhile. Raises InputError for what cannot be read.
+    relative to the working directory. `time_limit` is in seconds, 0 for none; without it, 20 seconds of processor time or 50 on the clock. `memory_limit` is in
+    bytes or has a unit ("14G"). `certificate` and `witness` say where to write the proof and the counterexample. The interpreter's lock is not held meanwhile.
+    Raises InputError for what cannot be read.
     """
     with tempfile.TemporaryDirectory(prefix="shardproof-") as folder:
         path = _on_disk(manifest, pathlib.Path(folder))
@@ -173,7 +174,7 @@ def _unpacked(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
 
 
 def _check(
-    path: pathlib.Path, time_limit: float | None, memory_limit: int | None, certificate: Any, witness: Any
+    path: pathlib.Path, time_limit: float | None, memory_limit: int | str | None, certificate: Any, witness: Any
 ) -> tuple[Mapping[str, Any], str]:
     tell_where_flint_is()
     core = extension()
@@ -182,7 +183,7 @@ def _check(
         answer, text = core.check(
             str(path),
             float(_TIME_LIMIT if time_limit is None else time_limit),
-            int(memory_limit or 0),
+            0,
             os.fspath(certificate or ""),
             os.fspath(witness or ""),
         )

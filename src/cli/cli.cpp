@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/size.h"
 #include "report/json.h"
 
 #ifndef SHARDPROOF_VERSION
@@ -50,7 +51,14 @@ int run(int argc, const char* const* argv, bool own_process) {
                   "Seconds for the whole check (0: none). Without this option: 20 seconds of processor time, at most 50 on the wall")
         ->default_str("")
         ->check(CLI::NonNegativeNumber);
-    c->add_option("--memory-limit", check_args.memory_limit, "Bytes (0: none)");
+    c->add_option_function<std::string>(
+         "--memory-limit",
+         [&](const std::string& text) {
+           if (const std::string error = parse_memory(text, check_args.memory_limit); !error.empty())
+             throw CLI::ValidationError("--memory-limit", error);
+         },
+         "Memory of the check: 14G, 800MiB, or bytes (0: none)")
+        ->type_name("SIZE");
     c->add_option("--certificate", check_args.certificate, "Write the proof to this file (PROVED)");
     c->add_option("--witness", check_args.witness, "Write the inputs that differ to this file (REFUTED)");
     c->add_flag("--paranoid", check_args.paranoid, "Evaluate the proved outputs, too");

@@ -39,6 +39,13 @@ def test_certificate_is_accepted(checker: pathlib.Path | None, tmp_path: pathlib
         shardproof.recheck(tmp_path / "proof")
 
 
+def test_memory_limit_has_units(binary: pathlib.Path) -> None:
+    assert shardproof.check(PROVED, memory_limit="2GiB").proved
+    assert shardproof.check(PROVED, memory_limit=2 << 30).proved
+    with pytest.raises(shardproof.InputError, match="12000 is 12000 bytes"):
+        shardproof.check(PROVED, memory_limit=12000)
+
+
 def test_bundle_with_folders_is_refused(binary: pathlib.Path, tmp_path: pathlib.Path) -> None:
     with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
         archive.writestr("../case.json", "{}")

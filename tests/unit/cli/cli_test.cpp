@@ -15,6 +15,7 @@
 
 #include "cli/cli.h"
 #include "cli/guard.h"
+#include "cli/size.h"
 
 using namespace shardproof;
 
@@ -164,6 +165,35 @@ TEST_CASE("a child that crashes, hangs or ends") {
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
 }
 
+TEST_CASE("a limit on memory has units, and one that is a slip is refused") {
+  const auto bytes = [](std::string_view text) {
+    uint64_t amount = 7;
+    const std::string error = cli::parse_memory(text, amount);
+    return error.empty() ? amount : uint64_t{1};
+  };
+  CHECK(bytes("0") == 0);
+  CHECK(bytes("0G") == 0);
+  CHECK(bytes("16777216") == uint64_t{16} << 20);
+  CHECK(bytes("14G") == uint64_t{14} << 30);
+  CHECK(bytes("14gib") == uint64_t{14} << 30);
+  CHECK(bytes("1.5 GiB") == uint64_t{3} << 29);
+  CHECK(bytes("800MB") == 800'000'000);
+  CHECK(bytes("20000K") == 20000 * 1024);
+  CHECK(bytes("1T") == uint64_t{1} << 40);
+  for (const char* wrong : {"", "G", "-1G", "14X", "14GG", "14Gi", "1e9", "inf", "nan", "9999999999T", "14G 3", "0x10G"}) {
+    CAPTURE(wrong);
+    CHECK(bytes(wrong) == 1);
+  }
+  uint64_t amount = 0;
+  CHECK(cli::parse_memory("12000", amount).find("12000 is 12000 bytes") != std::string::npos);
+  CHECK(cli::parse_memory("12000", amount).find("12000M") != std::string::npos);
+  CHECK(cli::parse_memory("0.001", amount).find("0.001 is 0 bytes") != std::string::npos);
+  CHECK(cli::parse_memory("12K", amount).find("12K is 12288 bytes") != std::string::npos);
+  Done d = run({"check", "nothing.json", "--memory-limit", "12000"});
+  CHECK(d.code == 2);
+  CHECK(d.err.find("--memory-limit: 12000 is 12000 bytes") != std::string::npos);
+}
+
 #ifndef __SANITIZE_ADDRESS__  // it needs all the address space there is
 TEST_CASE("limits end in UNKNOWN(budget) that lists the outputs") {
   // A chain that is long enough to need more than what this process has to spare.
@@ -175,7 +205,7 @@ TEST_CASE("limits end in UNKNOWN(budget) that lists the outputs") {
   write(
       "named.json",
       R"J({"sequential": "chain.txt", "distributed": ["chain.txt"], "mesh": {}, "inputs": {"x": "Replicate"}, "outputs": {"y4999": {}}})J");
-  Done d = run({"check", (folder() / "named.json").string(), "--json", "--memory-limit", "1000000"});
+  Done d = run({"check", (folder() / "named.json").string(), "--json", "--memory-limit", "16MiB"});
   CHECK(d.code == 3);
   nlohmann::json j = nlohmann::json::parse(d.out);
   CHECK(j["reason"] == "budget");
