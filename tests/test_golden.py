@@ -113,6 +113,7 @@ def test_identity(name: str, binary: pathlib.Path, tmp_path: pathlib.Path) -> No
         "mesh": {},
         "inputs": dict.fromkeys(case["inputs"], "Replicate"),
         "facts": case.get("facts", []),
+        "constants": {k[4:]: v for k, v in case.get("constants", {}).items() if k.startswith("seq:")},
     }
     path = tmp_path / "case.json"
     path.write_text(json.dumps(manifest))

@@ -33,7 +33,11 @@ def test_wrong_program_is_not_proved(name: str, binary: pathlib.Path) -> None:
     assert verdict(binary, FOLDER / name) != "PROVED", why
 
 
-@pytest.mark.parametrize("name", [n for n in CASES if n != "bitwise_reduction" and n != "two_8_bit_formats"])
+# These hold operators or inputs that nothing equals, not even themselves.
+NOT_KNOWN = {"bitwise_reduction", "two_8_bit_formats", "symbolic_inputs_swapped", "unknown_operator_of_one_text"}
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n not in NOT_KNOWN])
 def test_sequential_program_is_proved(name: str, binary: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """What keeps the wrong program from being proved does not keep the right one."""
     case = json.loads((FOLDER / name / "case.json").read_text(encoding="utf-8"))

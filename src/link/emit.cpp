@@ -135,11 +135,20 @@ Failure Linker::emit_sequential() {
       emit_node(*seq_, seq_map_, id, kSequential);
     }
   }
-  for (const frontend::Unsupported& u : seq_->unsupported) {
-    out.opaque_nodes.push_back(seq_map_[u.node]);
+  unsupported(*seq_, seq_map_);
+  return std::nullopt;
+}
+
+// A frontend names an opaque operator or one of its results.
+void Linker::unsupported(const frontend::Program& program, const std::vector<ir::NodeId>& map) {
+  for (const frontend::Unsupported& u : program.unsupported) {
+    if (u.node == ir::kNoNode) continue;  // it gives nothing
+    ir::NodeId node = map[u.node];
+    if (out.graph[node].op == ir::Op::Result) node = out.graph[node].in[0];
+    if (std::find(out.opaque_nodes.begin(), out.opaque_nodes.end(), node) != out.opaque_nodes.end()) continue;
+    out.opaque_nodes.push_back(node);
     out.opaque_reasons.push_back(u.reason);
   }
-  return std::nullopt;
 }
 
 // Resolves groups, and lists every rank's operations.
@@ -500,12 +509,7 @@ Failure Linker::emit_ranks() {
   for (const Event& event : schedule_.events) complete(event);
   for (size_t r = 0; r < ranks_.size(); ++r) {
     emit_until(r, static_cast<ir::NodeId>(ranks_[r]->graph.nodes.size()));
-    for (const frontend::Unsupported& u : ranks_[r]->unsupported) {
-      ir::NodeId node = map_[r][u.node];
-      if (std::find(out.opaque_nodes.begin(), out.opaque_nodes.end(), node) != out.opaque_nodes.end()) continue;
-      out.opaque_nodes.push_back(node);
-      out.opaque_reasons.push_back(u.reason);
-    }
+    unsupported(*ranks_[r], map_[r]);
   }
   for (const CommFault& fault : schedule_.faults) {
     CommunicationFault f;

@@ -89,6 +89,7 @@ class Linker {
   Failure emit_sequential();
   Failure emit_ranks();
   void emit_until(size_t rank, ir::NodeId stop);
+  void unsupported(const frontend::Program& program, const std::vector<ir::NodeId>& map);
   void emit_node(const frontend::Program& program, std::vector<ir::NodeId>& map, ir::NodeId id, int side);
   Failure sequential_collective(ir::NodeId id, std::vector<ir::NodeId>& map);
   void complete(const Event& event);

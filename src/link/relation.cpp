@@ -117,6 +117,9 @@ Failure Linker::relate(Input& input) {
   const frontend::Input& in = seq_->inputs[static_cast<size_t>(input.index)];
   const ir::Shape shape = seq_->graph[in.node].shape;
   const ir::DType dtype = seq_->graph[in.node].dtype;
+  if (!input.placement.steps.empty())  // what stands for an input without a shape can't be cut
+    for (const frontend::Unsupported& u : seq_->unsupported)
+      if (u.node == in.node) return error("SP208", u.reason, input.key);
   std::vector<const Step*> steps = reductions(input.placement);
   for (const Step* step : steps) {
     bool exact = step->kind == Step::Kind::Partial && step->op != manifest::ReduceOp::Avg;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "frontend/fx/symbols.h"
 #include "link/graph_shapes.h"
 #include "lower/graphdef.h"
 #include "lower/kernels.h"
@@ -104,6 +105,13 @@ Result<std::shared_ptr<const Source>> finish(Result<frontend::Program> program, 
 Result<std::shared_ptr<const Source>> lower(Result<fx::Module> module, const frontend::ConstantSource& constants,
                                             const lower::aten::Kernels& kernels) {
   if (!module) return module.error();
+  // A symbol is a constant whose value the text lacks.
+  const Result<int> bound = fx::bind_symbols(*module, [&](const std::string& symbol) -> std::optional<int64_t> {
+    const auto values = constants.constant(symbol, ir::DType::I64, {});
+    if (!values || values->size() != 1 || (*values)[0].kind != ir::Literal::Kind::Int) return std::nullopt;
+    return (*values)[0].i;
+  });
+  if (!bound) return bound.error();
   return finish(lower::lower_fx(*module, constants, kernels), count_operators(module->graph));
 }
 

@@ -57,6 +57,18 @@ std::string nested(const std::string& descriptor, std::string_view key) {
 
 bool concrete(const fx::TensorType& t) { return t.known && !t.symbolic && !t.is_sym && t.dtype != DType::Invalid; }
 
+// Why an input has no shape, and what to do about it.
+std::string dynamic_size(const fx::Value& v) {
+  std::vector<std::string> open;
+  for (size_t d = 0; d < v.type.symbols.size(); ++d)
+    if (!v.type.symbols[d].empty() && v.type.shape[d] < 0) open.push_back(v.type.symbols[d]);
+  if (open.empty()) return "the type of the input " + v.name + " is not one that is known here";
+  return fmt::format(
+      "the input {} has the symbolic size {}: give its symbols numbers under `constants`, such as \"seq:s0\": 8 for the "
+      "one-device program and \"s0\": 4 for the ranks",
+      v.name, fmt::join(open, ", "));
+}
+
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 // Operators whose result is not determined by their operands, as far as a name tells.
@@ -210,6 +222,11 @@ Value Lowering::resolve_constant(const Value& attribute, const fx::TensorType* t
   return result;
 }
 
+// Contents that are equal to nothing, not even to what another rank that runs the same text has in this place.
+NodeId Lowering::unknown(DType dtype, const Shape& shape) {
+  return b.opaque("unknown", "", {b.uninit(DType::F32, {})}, {{dtype, shape}})[0];
+}
+
 // A value that we cannot compute but whose type we know is Opaque; else it is Unknown.
 Value Lowering::opaque_value(Scope& scope, const fx::Value& v, const std::string& reason) {
   Nodes xs;
@@ -248,8 +265,8 @@ Value Lowering::opaque_value(Scope& scope, const fx::Value& v, const std::string
     for (size_t k = 0; k < tensors.size(); ++k)
       if (!aten || owners[k] == "0" || owners[k].starts_with("out")) m.lose(tensors[k], v.target + " may have written to it");
   }
-  // What is not a function of what we see must not be equal to anything, not even the same call in another program.
-  if (!determined) attrs = program.file + ":" + v.name + ":" + std::to_string(v.text_line);
+  // What is not a function of what we see must not be equal to anything, not even the same call of another rank that runs the same text.
+  if (!determined) xs.push_back(b.uninit(DType::F32, {}));
   const std::string name = v.target.empty() ? "getitem" : v.target;
 
   const auto wrap = [&](NodeId node) { return Value::of(tensors.empty() ? m.fresh(node) : m.maybe_view(tensors[0], node)); };
@@ -294,12 +311,12 @@ void Lowering::placeholder(Scope& scope, const fx::Value& v) {
   }
   Value value;
   if (v.type.known && v.type.is_sym) {
-    value = Value::named(Value::Kind::Symbol, v.name);
+    value = v.type.symbolic ? Value::named(Value::Kind::Symbol, v.name) : Value::integer(v.type.shape[0]);
   } else if (!v.type.known) {
     value = Value::named(Value::Kind::Object, v.name);
   } else if (!concrete(v.type)) {
-    value = Value::named(Value::Kind::Unknown, "the input " + v.name + " has a dynamic size");
-    in.node = b.opaque("unknown", program.file + ":" + v.name, {}, {{DType::F32, {}}})[0];
+    value = Value::named(Value::Kind::Unknown, dynamic_size(v));
+    in.node = unknown(DType::F32, {});
     program.unsupported.push_back({in.node, value.text});
   } else {
     in.node = b.input(v.name, v.type.dtype, v.type.shape);
@@ -442,7 +459,7 @@ Value Lowering::inline_graph(Scope& scope, const std::string& name, std::vector<
 }
 
 void Lowering::finish(Scope& scope) {
-  const auto contents = [&](const Value& v, const std::string& name) -> NodeId {
+  const auto contents = [&](const Value& v) -> NodeId {
     std::string reason = v.text;
     try {
       if (v.is(Value::Kind::Tensor)) return m.read(v.tensor);
@@ -454,9 +471,7 @@ void Lowering::finish(Scope& scope) {
     } catch (const Unsupported& u) {
       reason = u.reason;
     }
-    const NodeId node = v.is(Value::Kind::Tensor)
-                            ? b.opaque("unknown", program.file + ":" + name, {}, {{m.dtype(v.tensor), m.shape(v.tensor)}})[0]
-                            : b.opaque("unknown", program.file + ":" + name, {}, {{DType::F32, {}}})[0];
+    const NodeId node = v.is(Value::Kind::Tensor) ? unknown(m.dtype(v.tensor), m.shape(v.tensor)) : unknown(DType::F32, {});
     program.unsupported.push_back({node, reason});
     return node;
   };
@@ -467,7 +482,7 @@ void Lowering::finish(Scope& scope) {
     const Value v = argument(scope, o.value);
     out.name = o.value.kind == fx::Arg::Kind::Name ? o.value.text : canonical(v, true);
     b.label = out.name;
-    if (v.is(Value::Kind::Tensor) || v.is(Value::Kind::Constant) || v.is(Value::Kind::Unknown)) out.node = contents(v, out.name);
+    if (v.is(Value::Kind::Tensor) || v.is(Value::Kind::Constant) || v.is(Value::Kind::Unknown)) out.node = contents(v);
     const std::string mutated = nested(o.descriptor, "mutated_input=");
     for (const frontend::Input& in : program.inputs)
       if (!mutated.empty() && in.descriptor == mutated) out.mutated_input = in.name;
@@ -479,7 +494,7 @@ void Lowering::finish(Scope& scope) {
     out.mutated_input = program.inputs[index].name;
     out.name = "mut:" + out.mutated_input;
     b.label = out.name;
-    out.node = contents(Value::of(tensor), out.name);
+    out.node = contents(Value::of(tensor));
     if (out.node != program.inputs[index].node) program.outputs.push_back(std::move(out));
   }
 }

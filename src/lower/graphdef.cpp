@@ -255,8 +255,9 @@ Values Lowering::opaque(const Node& node, const Values& in, const std::string& r
   std::vector<NodeId> xs;
   for (const Value& v : in)
     if (v.id != ir::kNoNode) xs.push_back(v.id);
-  // Its attributes are not read one by one: no other node may count as the same function.
-  std::vector<NodeId> ids = b.opaque("tf." + node.op, module_.path + ":" + node.name, xs, results);
+  // Its attributes are not read one by one, and it may communicate: no other node may count as the same function, on no rank.
+  xs.push_back(b.uninit(DType::F32, {}));
+  std::vector<NodeId> ids = b.opaque("tf." + node.op, node.name, xs, results);
   program_.unsupported.push_back({ids.empty() ? ir::kNoNode : ids[0], fmt::format("{} is not supported: {}", node.op, reason)});
   return Values(ids.begin(), ids.end());
 }

@@ -106,7 +106,7 @@ bool GraphReader::type_of(const std::string& name, TensorType& type) {
     type.known = type.is_sym = type.symbolic = true;
     const Json* expression = JsonAccess::get(*value, "as_expr");
     const Json* text = expression == nullptr ? nullptr : JsonAccess::get(*expression, "expr_str");
-    type.symbols = {text != nullptr && text->is_string() ? readable_expression(text->get_ref<const std::string&>())
+    type.symbols = {text != nullptr && text->is_string() ? access_.symbolic(text->get_ref<const std::string&>(), *expression)
                                                          : value->begin()->dump()};
     return true;
   }
@@ -624,6 +624,7 @@ Result<ExportProgram> read_export_program(std::string_view text, const std::stri
   program.module.graph.name = "GraphModule";
   GraphReader reader(access, program.module.graph, 0);
   if (!reader.read(*graph, signature, &program.tensor_constants)) return access.error();
+  program.module.hints = std::move(access.hints);
   return program;
 }
 

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "frontend/fx/cursor.h"
+
 namespace shardproof::fx {
 
 Result<Json> parse_json(std::string_view text, const std::string& path) {
@@ -241,6 +243,17 @@ std::string readable_expression(std::string_view text) {
   return stack[0].args[0].text;
 }
 
+std::string JsonAccess::symbolic(const std::string& expression, const Json& value) {
+  std::string text = readable_expression(expression);
+  const Json* hint = get(value, "hint");
+  const Json* number = hint == nullptr ? nullptr : get(*hint, "as_int");
+  const bool symbol = !text.empty() && (text[0] < '0' || text[0] > '9') && std::all_of(text.begin(), text.end(), in_identifier);
+  if (symbol && number != nullptr && number->is_number_integer() &&
+      std::none_of(hints.begin(), hints.end(), [&](const auto& h) { return h.first == text; }))
+    hints.emplace_back(text, number->get<int64_t>());
+  return text;
+}
+
 bool read_tensor_meta(JsonAccess& access, const Json& value, const std::string& where, TensorType& type) {
   const Json* meta = JsonAccess::get(value, "meta");  // the oldest files have one more level
   if (meta == nullptr) meta = &value;
@@ -277,7 +290,7 @@ bool read_tensor_meta(JsonAccess& access, const Json& value, const std::string& 
     }
     type.symbolic = true;
     type.shape.push_back(-1);
-    type.symbols.push_back(readable_expression(expression));
+    type.symbols.push_back(access.symbolic(expression, *member));
   }
   if (!type.symbolic) type.symbols.clear();
   type.known = true;

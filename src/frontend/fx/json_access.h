@@ -39,6 +39,10 @@ class JsonAccess {
   bool failed() const { return !error_.code.empty(); }
   const Diagnostic& error() const { return error_; }
 
+  // A size of the schema that is an expression, in the notation of FX text. Remembers what the example had in place of a symbol.
+  std::string symbolic(const std::string& expression, const Json& value);
+  std::vector<std::pair<std::string, int64_t>> hints;
+
  private:
   std::string path_;
   Diagnostic error_;

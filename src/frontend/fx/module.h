@@ -44,7 +44,7 @@ struct TensorType {
   bool symbolic = false;  // some size is not a number
   bool is_sym = false;    // "Sym(...)": a symbolic scalar, not a tensor
   ir::DType dtype = ir::DType::Invalid;
-  ir::Shape shape;                   // -1 where symbolic
+  ir::Shape shape;                   // -1 where symbolic; of a "Sym(...)" whose number is known: that number
   std::vector<std::string> symbols;  // text of each size where symbolic, else empty
   std::string sharding;              // DTensor annotation's placements "S(0)R", else empty
 };
@@ -94,6 +94,7 @@ struct Module {
     std::vector<ir::Literal> values;
   };
   std::vector<Constant> constants;
+  std::vector<std::pair<std::string, int64_t>> hints;  // of symbolic sizes: what they were in the example that was exported
   std::vector<std::string> notes;
 };
 
