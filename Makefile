@@ -6,7 +6,8 @@ PY := .venv/bin/python
 PYTHON_FILES := python tools bench examples tests/*.py tests/python tests/authoring tests/mutants tests/lowering
 # A build of many files swaps on small machines: at most four at once unless told otherwise.
 JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && echo 4 || echo $$n)
-LAUNCHER = $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+# Asked by the shell and not by make, which would ask before set-up has installed it.
+LAUNCHER := $$(command -v ccache >/dev/null && echo -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 export SHARDPROOF := $(abspath $(BUILD)/shardproof)
 
 .PHONY: all setup configure build commands demo test test-cpp test-python test-frameworks bench wheel format lint docs clean

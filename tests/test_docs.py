@@ -46,6 +46,22 @@ def test_snippets(page: pathlib.Path, binary: pathlib.Path, tmp_path: pathlib.Pa
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_test_module_of_the_ci_page(binary: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    needs("torch")
+    (module,) = blocks(ROOT / "docs/guide/ci.md")
+    (tmp_path / "test_parallel.py").write_text(module, encoding="utf-8")
+    shutil.copytree(ROOT / "tests/golden/mlp_tp2", tmp_path / "bundles/net_tp2")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "shardproof.pytest_plugin", "test_parallel.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=environment(),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
+
+
 def environment() -> dict[str, str]:
     import os
 
