@@ -79,10 +79,22 @@ bool random_name(std::string_view op) {
   return false;
 }
 
+// Operators that write to statistics, noise or results that they are given, whatever their names say.
+bool writes_unsaid(std::string_view op) {
+  if (op.find("_functional") != std::string_view::npos || op.find("_backward") != std::string_view::npos) return false;
+  for (const char* part : {"batch_norm", "instance_norm", "moving_avg", "rrelu_with_noise", "cummax_helper", "cummin_helper"})
+    if (contains(op, part)) return true;
+  return false;
+}
+bool in_place_name(std::string_view op) {
+  const std::string_view packet = op.substr(0, op.rfind('.'));
+  return packet.ends_with("_") || packet.ends_with("_inplace");
+}
+
 bool functional_name(std::string_view op) {
   if (!op.starts_with("aten.") && !op.starts_with("prims.") && !op.starts_with("higher_order.")) return false;
-  const std::string_view packet = op.substr(0, op.rfind('.'));
-  return !packet.ends_with("_") && !op.ends_with("out");
+  if (writes_unsaid(op)) return false;
+  return !in_place_name(op) && !op.ends_with("out");
 }
 
 }  // namespace
@@ -260,10 +272,15 @@ Value Lowering::opaque_value(Scope& scope, const fx::Value& v, const std::string
   for (size_t k = 0; k < v.args.size(); ++k) add("", std::to_string(k), v.args[k]);
   for (const auto& [key, a] : v.kwargs) add(key + "=", key, a);
   if (v.op == fx::Value::Op::Call && !functional_name(v.target)) {
-    // ATen's in-place operators write to their first argument, out= forms to those; of others we do not know.
-    const bool aten = v.target.starts_with("aten.") && !v.target.starts_with("aten._foreach") && !v.target.starts_with("aten._fused");
-    for (size_t k = 0; k < tensors.size(); ++k)
-      if (!aten || owners[k] == "0" || owners[k].starts_with("out")) m.lose(tensors[k], v.target + " may have written to it");
+    // ATen's public in-place operators write to their first argument, out= forms to those. Of others we do not know: a private one, as the
+    // check of a gradient scaler, writes to what it likes.
+    const bool aten = v.target.starts_with("aten."), unsaid = writes_unsaid(v.target);
+    const bool own = aten && !v.target.starts_with("aten._") && !unsaid;
+    const bool others = aten && unsaid && !in_place_name(v.target);  // its first argument is what it works on
+    for (size_t k = 0; k < tensors.size(); ++k) {
+      const bool first = owners[k] == "0";
+      if (owners[k].starts_with("out") || (own ? first : !others || !first)) m.lose(tensors[k], v.target + " may have written to it");
+    }
   }
   // What is not a function of what we see must not be equal to anything, not even the same call of another rank that runs the same text.
   if (!determined) xs.push_back(b.uninit(DType::F32, {}));

@@ -165,6 +165,22 @@ CALLS = [
     (aten.view_as_real.default, (torch.view_as_complex(f(3, 2)) * torch.view_as_complex(f(3, 2)),), {}),
     (aten.mul.Tensor, (torch.view_as_complex(f(4, 3, 2)), torch.view_as_complex(f(3, 2))), {}),
     (aten._grouped_mm.default, (torch.ones(4, 8, dtype=torch.bfloat16), torch.ones(2, 8, 8, dtype=torch.bfloat16), torch.tensor([1, 4], dtype=torch.int32)), {}),
+    (aten._amp_foreach_non_finite_check_and_unscale_.default, ([f(3).float(), f(2, 2).float()], torch.tensor(0.0), torch.tensor(0.25)), {}),
+    (aten._amp_foreach_non_finite_check_and_unscale.default, ([f(3).float()], torch.tensor(1.0), torch.tensor(0.25)), {}),
+    (aten._amp_foreach_non_finite_check_and_unscale.default, ([torch.tensor([1.0, math.inf])], torch.tensor(0.0), torch.tensor(0.25)), {}),
+    *[
+        (aten._amp_update_scale.default, (torch.tensor(8.0), torch.tensor(t, dtype=torch.int32), torch.tensor(found), 2.0, 0.5, 4), {})
+        for t, found in ((2, 0.0), (3, 0.0), (3, 1.0))
+    ],
+    (aten._amp_update_scale_.default, (torch.tensor(8.0), torch.tensor(3, dtype=torch.int32), torch.tensor(0.0), 2.0, 0.5, 4), {}),
+    *[
+        (aten._fused_adamw_.default, ([f(3)], [f(3)], [f(3)], [f(3, positive=True)], [], [torch.tensor(3.0)]), scaler | {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.1, "eps": 1e-8, "amsgrad": False, "maximize": False})
+        for scaler in ({"grad_scale": torch.tensor(4.0)}, {"grad_scale": torch.tensor(4.0), "found_inf": torch.tensor(1.0)}, {"found_inf": torch.tensor(0.0)})
+    ],
+    *[
+        (aten._fused_sgd_.default, ([f(3)], [f(3)], [f(3)]), scaler | {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1, "dampening": 0.2, "nesterov": False, "maximize": False, "is_first_step": False})
+        for scaler in ({"grad_scale": torch.tensor(4.0)}, {"grad_scale": torch.tensor(4.0), "found_inf": torch.tensor(1.0)})
+    ],
     (aten._fused_adamw_.default, ([f(3)], [f(3)], [f(3)], [f(3, positive=True)], [], [torch.tensor(3.0)]),
      {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.01, "eps": 1e-8, "amsgrad": False, "maximize": False}),
     (aten._fused_sgd_.default, ([f(3)], [f(3)], [f(3)]),
