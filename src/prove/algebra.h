@@ -301,6 +301,8 @@ class Algebra {
   Poly reduce_extreme(ir::Fn fn, const Poly& a, const Ext& ctx, int bound);
   Poly exp(const Poly& a, const Ext& ctx);
   Poly log(const Poly& a, const Ext& ctx);
+  std::optional<Poly> some_of(const std::vector<Poly>& parts, const Ext& ctx);  // L-96
+  std::optional<Poly> compare_counts(ir::Fn fn, const Poly& x, const Ext& ctx);
   Poly extreme(ir::Fn fn, const std::vector<Poly>& args, const Ext& ctx);
   void roll_extremes(std::vector<Poly>& parts, const Ext& ctx);
   Poly int_divide(ir::Fn fn, const Poly& a, const Poly& b, const Ext& ctx);

@@ -543,6 +543,9 @@ Poly Algebra::compare(ir::Fn fn, const Poly& a, const Poly& b, bool integer, con
   using ir::Fn;
   const Poly d = add(a, scale(b, -1), ctx);
   auto negate = [&](const Poly& p) { return add(constant(1), scale(p, -1), ctx); };
+  if (d.size() > 1 || !integer) {
+    if (auto counted = compare_counts(fn, d, ctx)) return *std::move(counted);
+  }
   if (integer) {
     switch (fn) {
       case Fn::Lt: return as_window(bracket(d, kNegInf, 0, ctx), ctx);

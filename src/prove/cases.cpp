@@ -298,12 +298,15 @@ Poly Algebra::made_here(const Factor& f, const Ext& ctx, bool& changed, int dept
     std::vector<Poly> args;
     for (size_t a = 0; a < nodes_[f.node].args.size(); ++a) args.push_back(all(arg_at(nodes_[f.node], f, a, ctx), ctx));
     const Node& again = nodes_[f.node];
-    if (any || (special && again.kind != Kind::Sum))
+    // A name whose parts stay what they were is named again: its two equal variables are one in a name that was made here.
+    if (again.kind == Kind::Sum && !any && special && !again.kept)
+      made = {as_term(args[0], ctx)};
+    else if (any || (special && again.kind != Kind::Sum))
       made = again.kind == Kind::Sum       ? args[0]
              : again.kind == Kind::Bracket ? bracket(args[0], again.lo, again.hi, ctx)
                                            : apply_again(again, args, ctx);
   }
-  const bool still = !any && (!special || nodes_[f.node].kind == Kind::Sum);
+  const bool still = !any && (!special || (nodes_[f.node].kind == Kind::Sum && nodes_[f.node].kept));
   return done(made_here_[key] = still ? same : nodes_[f.node].kind == Kind::Bracket ? made : pow(made, f.exp, ctx));
 }
 

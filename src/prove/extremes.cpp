@@ -230,10 +230,85 @@ void Algebra::roll_extremes(std::vector<Poly>& parts, const Ext& ctx) {
   }
 }
 
+// L-96: "not all of these" of several counts is "not all" of their sum: [e < n] or [f < m] is [e + f < n + m] where e is at most n and f at
+// most m. What a rank found of its gradients, and the maximum (or any, or a sum compared with 0) over ranks and parameters, is one count of
+// the elements that are fine. Brackets of positions are masks, and stay apart.
+std::optional<Poly> Algebra::some_of(const std::vector<Poly>& parts, const Ext& ctx) {
+  const auto places = [&](const Poly& e) {
+    return std::any_of(e.begin(), e.end(), [&](const Term& t) {
+      return std::any_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Iota; });
+    });
+  };
+  Poly all;
+  int64_t most = 0;
+  bool counts = false, compares = false;
+  for (const Poly& p : parts) {
+    const Known k = known(p, ctx);
+    if (!k.boolean || !k.never_inf()) return std::nullopt;
+    Poly e = scale(p, -1);  // p is [-p < 0]
+    int64_t top = 0;
+    if (p.size() == 1 && p[0].coef.is_one() && p[0].f.size() == 1 && p[0].f[0].exp.is_one() &&
+        nodes_[p[0].f[0].node].kind == Kind::Bracket) {
+      const Node& n = nodes_[p[0].f[0].node];
+      const Poly inside = arg_at(n, p[0].f[0], 0, ctx);
+      const auto [lo, hi] = range(inside, ctx);
+      if (places(inside)) return std::nullopt;
+      compares = true;
+      if (n.lo == kNegInf && hi == n.hi) {
+        e = inside, top = n.hi, counts = true;
+      } else if (n.hi == kPosInf && lo == n.lo - 1) {
+        e = scale(inside, -1), top = -lo, counts = true;
+      }
+    }
+    all = add(std::move(all), e, ctx);
+    most = add_checked(most, top);
+  }
+  if (!counts && (!compares || refused(Rule::L96))) return std::nullopt;
+  ++applications;
+  fired(Rule::L96);
+  return bracket(all, kNegInf, most, ctx);
+}
+
+// x compared with 0, where x is a sum of truth values with factors of one sign: it is least where none holds, and most where all do.
+std::optional<Poly> Algebra::compare_counts(ir::Fn fn, const Poly& x, const Ext& ctx) {
+  using ir::Fn;
+  const auto result = [&](const Rat& v) {
+    if (fn == Fn::Eq || fn == Fn::Ne) return v.is_zero() == (fn == Fn::Eq);
+    return v.is_zero() ? fn == Fn::Le || fn == Fn::Ge : v.negative() == (fn == Fn::Lt || fn == Fn::Le);
+  };
+  Rat least = 0, step = 0, most = 0;
+  std::vector<Poly> parts;
+  for (const Term& t : x) {
+    if (t.coef.is_zero()) return std::nullopt;
+    if (t.f.empty()) {
+      least = least + t.coef, most = most + t.coef;
+      continue;
+    }
+    Poly p = make_term(Term{1, t.f}, ctx);
+    const Known k = known(p, ctx);
+    if (!k.boolean || !k.never_inf() || t.coef.negative()) return std::nullopt;
+    most = most + t.coef;
+    if (step.is_zero() || t.coef < step) step = t.coef;
+    parts.push_back(std::move(p));
+  }
+  if (parts.empty()) return std::nullopt;
+  // The answer where none holds, and where some do: it is the same from the next value on if it is at both ends and that is not below 0.
+  const bool none = result(least), next = result(least + step), last = result(most);
+  if (none == next || next != last) return std::nullopt;
+  if (parts.size() == 1 && known(parts[0], ctx).finite) return std::nullopt;  // a bracket says it
+  if (parts.size() == 1) return none ? add(constant(1), scale(parts[0], -1), ctx) : parts[0];
+  std::optional<Poly> some = some_of(parts, ctx);
+  if (some && none) some = add(constant(1), scale(*some, -1), ctx);
+  return some;
+}
+
 // max(a, b, ...) of polys: nested ones flattened, common finite part taken out, pieces of one range joined (L-18).
 Poly Algebra::extreme(ir::Fn fn, const std::vector<Poly>& args, const Ext& ctx) {
   if (fn == ir::Fn::Min) {
     std::vector<Poly> negated;
+    for (const Poly& p : args) negated.push_back(add(constant(1), scale(p, -1), ctx));
+    if (auto some = args.size() < 2 ? std::nullopt : some_of(negated, ctx)) return add(constant(1), scale(*some, -1), ctx);
+    negated.clear();
     negated.reserve(args.size());
     for (const Poly& p : args) negated.push_back(scale(p, -1));
     return scale(extreme(ir::Fn::Max, negated, ctx), -1);
@@ -253,6 +328,9 @@ Poly Algebra::extreme(ir::Fn fn, const std::vector<Poly>& args, const Ext& ctx) 
     bool seen = false;
     for (const Poly& q : parts) seen |= equal(p, q, ctx);
     if (!seen) parts.push_back(std::move(p));
+  }
+  if (parts.size() > 1) {
+    if (auto some = some_of(parts, ctx)) return *std::move(some);
   }
   // Integers: bounds decide.
   bool integers = true;

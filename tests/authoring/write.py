@@ -12,6 +12,7 @@ import cases_forms  # noqa: F401
 import cases_jax
 import cases_parallel  # noqa: F401
 import cases_rules  # noqa: F401
+import cases_training  # noqa: F401
 
 import golden
 
