@@ -34,7 +34,14 @@ def test_wrong_program_is_not_proved(name: str, binary: pathlib.Path) -> None:
 
 
 # These hold operators or inputs that nothing equals, not even themselves.
-NOT_KNOWN = {"bitwise_reduction", "two_8_bit_formats", "symbolic_inputs_swapped", "unknown_operator_of_one_text"}
+NOT_KNOWN = {
+    "bitwise_reduction",
+    "two_8_bit_formats",
+    "symbolic_inputs_swapped",
+    "unknown_operator_of_one_text",
+    "observer_writes_unsaid",
+    "private_operator_writes",
+}
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if n not in NOT_KNOWN])
