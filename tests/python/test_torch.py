@@ -398,11 +398,11 @@ def test_gradients_that_fsdp_divides_by_a_factor(factor: float) -> None:
 
 
 def test_ranks_that_are_alike() -> None:
-    """Of four data-parallel ranks the first and the last are captured; the report says what was assumed of the others."""
+    """Of four data-parallel ranks the first, its neighbour and the last are captured; the report says what was assumed of the other."""
     capture = sp.capture_pair(Net, None, {"dp": 4}, BATCH, after_backward=all_reduce_gradients, alike=["dp"])
     assert [p.rank for p in capture.ranks] == [0, 1, 2, 3]
-    assert capture.ranks[1].seconds == 0
-    assert "ranks 0, 1, 2, 3 are assumed to run one program: 0 and 3 were captured and are equal" in capture.notes
+    assert [p.seconds == 0 for p in capture.ranks] == [False, False, True, False]
+    assert "ranks 0, 1, 2, 3 are assumed to run one program: 0, 1, 3 were captured and are equal" in capture.notes
     assert capture.manifest.to_dict()["distributed"] == ["rank0.fx.txt"] * 4
     report = capture.check()
     assert report.proved
@@ -411,19 +411,68 @@ def test_ranks_that_are_alike() -> None:
         sp.capture_ranks(Net, None, {"dp": 4}, BATCH, alike=["tp"])
 
 
+class Vocabulary(nn.Module):
+    """A rank's rows of an embedding begin at `first(rank)`, which is written into its program, and it takes its piece of a table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.empty(24, 16))
+
+    def first(self, rank: int) -> int:
+        return 4 * rank
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        if dist.get_world_size() == 1:
+            return F.embedding(tokens, self.table).sum()
+        rank = dist.get_rank()
+        rows = self.table[4 * rank : 4 * rank + 4]
+        at = tokens - self.first(rank)
+        mine = (at >= 0) & (at < 4)
+        part = torch.where(mine[..., None], F.embedding(at.clamp(0, 3), rows), 0.0)
+        return part.sum() * torch.arange(24.0).split(4)[rank].sum()
+
+
+class NotEvenly(Vocabulary):
+    def first(self, rank: int) -> int:
+        return (4 * rank + 4) % 24
+
+
+class Squares(Vocabulary):
+    def first(self, rank: int) -> int:
+        return rank * rank
+
+
+def test_numbers_that_grow_with_the_rank() -> None:
+    """What follows for the ranks between is what their own capture gives, along one axis and along two."""
+    tokens = (torch.zeros(3, dtype=torch.int64),)
+    every = sp.capture_ranks(Vocabulary, None, {"tp": 6}, tokens)
+    assert len({p.graph for p in every}) == 6
+    for mesh, axes, assumed in (({"tp": 6}, ["tp"], [2, 3, 4]), ({"a": 2, "b": 3}, ["a", "b"], [2, 4])):
+        some = sp.capture_ranks(Vocabulary, None, mesh, tokens, alike=axes)
+        assert [p.graph for p in some] == [p.graph for p in every]
+        assert [p.rank for p in some if p.seconds == 0] == assumed
+        (note,) = {n for p in some for n in p.notes}
+        assert "numbers that grow evenly from rank to rank: 0, 1, " in note
+    for model in (NotEvenly, Squares):
+        with pytest.raises(sp.CaptureError, match="more tells them apart than whole numbers that grow evenly"):
+            sp.capture_ranks(model, None, {"tp": 6}, tokens, alike=["tp"])
+
+
 class LastRankDiffers(Net):
     def forward(self, tokens: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         loss = super().forward(tokens, target)
-        return loss * 2 if dist.get_world_size() > 1 and dist.get_rank() == 2 else loss
+        return loss * 2 if dist.get_world_size() > 1 and dist.get_rank() == dist.get_world_size() - 1 else loss
 
 
 def test_ranks_that_are_not_alike() -> None:
-    with pytest.raises(sp.CaptureError, match="ranks 0 and 2 are not alike"):
-        sp.capture_pair(LastRankDiffers, None, {"dp": 3}, (BATCH[0][:3], BATCH[1][:3]), alike=["dp"])
-    uneven = (torch.zeros(5, 5, dtype=torch.int64), torch.zeros(5, 5, 6))
+    with pytest.raises(sp.CaptureError, match="ranks 0 and 3 are not alike"):
+        sp.capture_pair(LastRankDiffers, None, {"dp": 4}, BATCH, alike=["dp"])
+    every = sp.capture_pair(LastRankDiffers, None, {"dp": 3}, (BATCH[0][:3], BATCH[1][:3]), alike=["dp"])
+    assert len({p.graph for p in every.ranks}) == 2  # three ranks are captured all: nothing is assumed
+    uneven = (torch.zeros(7, 5, dtype=torch.int64), torch.zeros(7, 5, 6))
     rows = {"tokens": "Shard(0)@dp", "target": "Shard(0)@dp"}
     with pytest.raises(sp.CaptureError, match=r"tokens has shape \[2, 5\] on one and \[1, 5\]"):
-        sp.capture_pair(Net, None, {"dp": 3}, uneven, alike=["dp"], input_placements=rows)
+        sp.capture_pair(Net, None, {"dp": 4}, uneven, alike=["dp"], input_placements=rows)
 
 
 def clip(model: nn.Module) -> None:

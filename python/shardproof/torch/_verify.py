@@ -71,8 +71,9 @@ def capture_ranks(
     """Captures every rank's program (or those of `ranks`), each in a forked child with a fake process group.
 
     `parallelize(module, device_mesh)` distributes the module and returns it (or changes it in place). The arguments are global; each rank
-    gets the part that `input_placements` says. Of ranks that differ only in their coordinates on the axes `alike`, the first and the last are
-    captured; they must be equal, and the ones between are assumed to be so, which is among the program's notes.
+    gets the part that `input_placements` says. Of ranks that differ only in their coordinates on the axes `alike`, the first, its neighbours and the last are
+    captured; they must be equal but for whole numbers that grow evenly from rank to rank (where a part of a vocabulary begins). The ones between are
+    assumed to be so, which is among the program's notes.
     """
     layout = Mesh.of(mesh)
     options = Options(step, backward, optimizer, after_backward, build, form, before_step=before_step)
@@ -82,7 +83,7 @@ def capture_ranks(
             raise CaptureError("give either ranks or alike")
         return run_forked(_rank_jobs(model, parallelize, layout, args, options, placements, ranks), processes)
     classes = rank_classes(layout, alike)
-    jobs = _rank_jobs(model, parallelize, layout, args, options, placements, captured_ranks(classes))
+    jobs = _rank_jobs(model, parallelize, layout, args, options, placements, captured_ranks(classes, layout))
     return all_ranks(run_forked(jobs, processes), classes, layout)
 
 
@@ -128,7 +129,7 @@ def capture_pair(
     jobs = [("the one-device program", lambda: _one(model, None, args, options, None, Mesh(()), {}))]
     classes = rank_classes(layout, alike)
     jobs += _rank_jobs(
-        distributed_model or model, parallelize, layout, args, dist_options, cut, captured_ranks(classes)
+        distributed_model or model, parallelize, layout, args, dist_options, cut, captured_ranks(classes, layout)
     )
     sequential, *captured = run_forked(jobs, processes)
     ranks = all_ranks(captured, classes, layout)
@@ -181,7 +182,7 @@ def verify(
     optimizer         optimizer(module) -> torch.optim.Optimizer: its step is captured, and updated parameters are checked
     after_backward    after_backward(module) on the ranks only, e.g. Megatron's finalisation of gradients
     before_step       before_step(module) in both programs, after that and before the optimizer, e.g. the clipping of gradients
-    alike             axes along which ranks are assumed to run the same program, e.g. ["dp"]: of each class the first and the last are captured
+    alike             axes along which ranks are assumed to run one program, e.g. ["dp"]: of each class the first, its neighbours and the last are captured
     build             "meta", or "cpu" for models that need values while they are built
     save              a folder to write the bundle to
     check             options of shardproof.check: time_limit, certificate, witness
