@@ -411,6 +411,17 @@ def test_ranks_that_are_alike() -> None:
         sp.capture_ranks(Net, None, {"dp": 4}, BATCH, alike=["tp"])
 
 
+def test_an_axis_that_nothing_is_about() -> None:
+    """PyTorch only warns of a plan that fits no module; the proof is then about ranks that all do the same."""
+    capture = sp.capture_pair(Net, lambda m, mesh: None, {"tp": 2}, BATCH)
+    (warning,) = capture.warnings
+    assert warning.startswith("nothing is cut over tp and no rank communicates over it: all of its 2 ranks")
+    report = capture.check()
+    assert report.proved
+    assert warning in report.warnings
+    assert not sp.capture_pair(Net, None, {"dp": 2}, BATCH, after_backward=all_reduce_gradients).warnings
+
+
 class Vocabulary(nn.Module):
     """A rank's rows of an embedding begin at `first(rank)`, which is written into its program, and it takes its piece of a table."""
 

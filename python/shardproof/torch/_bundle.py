@@ -21,7 +21,7 @@ from shardproof._manifest import Manifest
 from shardproof._report import Report
 from shardproof._run import check
 from shardproof.torch._errors import CaptureError
-from shardproof.torch._placements import Mesh, infer_by_shape
+from shardproof.torch._placements import Mesh, infer_by_shape, parse
 from shardproof.torch._program import Program, Value
 
 _LARGE = 4096  # constants with more elements than this go into files
@@ -36,6 +36,7 @@ class Capture:
     mesh: Mesh
     manifest: Manifest
     notes: list[str]
+    warnings: list[str] = dataclasses.field(default_factory=list)
 
     def save(self, folder: str | os.PathLike[str]) -> pathlib.Path:
         """Writes case.json, the graphs and large constants; the folder can then be checked anywhere, without Python.
@@ -63,7 +64,12 @@ class Capture:
         """Checks the bundle. What the capture assumed comes first among the assumptions."""
         with tempfile.TemporaryDirectory(prefix="shardproof-capture-") as folder:
             report = check(self.save(folder), **options)
-        return dataclasses.replace(report, assumptions=(*self.notes, *report.assumptions), manifest=None)
+        return dataclasses.replace(
+            report,
+            assumptions=(*self.notes, *report.assumptions),
+            warnings=(*self.warnings, *report.warnings),
+            manifest=None,
+        )
 
     def _files(self) -> dict[str, str]:
         return {
@@ -140,7 +146,23 @@ class Composer:
             self.manifest.fact(fact)
         for program in (self.sequential, *self.ranks):
             self.notes += [n for n in program.notes if n not in self.notes]
-        return Capture(self.sequential, self.ranks, self.mesh, self.manifest, self.notes)
+        return Capture(self.sequential, self.ranks, self.mesh, self.manifest, self.notes, self._idle())
+
+    def _idle(self) -> list[str]:
+        """An axis that nothing is about: most often a plan whose patterns fitted no module, of which PyTorch only warns."""
+        try:
+            used = {a for words in self.placements.values() for s in parse(words, self.mesh) for a in s.axes}
+        except CaptureError:  # words that only the checker reads
+            return []
+        for group in (g for p in self.ranks for g in p.groups.values()):
+            if isinstance(group, list) and any(isinstance(r, list) for r in group):
+                return []
+            used.update([group] if isinstance(group, str) else group)
+        return [
+            f"nothing is cut over {axis} and no rank communicates over it: all of its {size} ranks do the same work. Did what distributes the model find its modules?"
+            for axis, size in self.mesh.axes
+            if size > 1 and axis not in used
+        ]
 
     def _all_used(self) -> None:
         """A pattern that fits nothing is a slip of the pen, and the proof would be about something else."""
