@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <unordered_map>
 
 #include "util/result.h"
 
@@ -27,8 +28,55 @@ Axis Axis::cut(int64_t n, std::vector<int64_t> ends) {
   SP_CHECK(!ends.empty() && ends.back() == n);
   Axis a;
   a.n_ = n;
-  a.ends_ = std::make_shared<const std::vector<int64_t>>(std::move(ends));
+  auto runs = std::make_shared<Runs>();
+  runs->blocks = static_cast<int64_t>(ends.size());
+  runs->ends = std::move(ends);
+  a.runs_ = std::move(runs);
   return a;
+}
+
+Axis Axis::labelled(int64_t n, const std::vector<int64_t>& ends, const std::vector<int64_t>& labels) {
+  SP_CHECK(ends.size() == labels.size() && !ends.empty() && ends.back() == n);
+  auto runs = std::make_shared<Runs>();
+  const auto [least, most] = std::minmax_element(labels.begin(), labels.end());
+  const bool few = *least >= 0 && *most < static_cast<int64_t>(4 * labels.size() + 1024);
+  std::vector<int64_t> number(few ? static_cast<size_t>(*most + 1) : 0, -1);
+  std::unordered_map<int64_t, int64_t> numbers;  // where labels are large
+  int64_t start = 0;
+  bool once = true;  // every block is one run
+  for (size_t r = 0; r < ends.size(); ++r) {
+    int64_t& known = few ? number[labels[r]] : numbers.try_emplace(labels[r], -1).first->second;
+    const bool fresh = known < 0;
+    if (fresh) known = runs->blocks++;
+    const int64_t block = known, length = ends[r] - start;
+    SP_CHECK(length > 0);
+    if (fresh) {
+      runs->first.push_back(start);
+      runs->count.push_back(0);
+    }
+    runs->count[block] += length;
+    if (!runs->block.empty() && runs->block.back() == block) {
+      runs->ends.back() = ends[r];
+    } else {
+      once = once && fresh;
+      runs->ends.push_back(ends[r]);
+      runs->block.push_back(block);
+    }
+    start = ends[r];
+  }
+  if (once) return cut(n, std::move(runs->ends));
+  Axis a;
+  a.n_ = n;
+  a.runs_ = std::move(runs);
+  return a;
+}
+
+Axis Axis::straight() const { return contiguous() ? *this : cut(n_, runs_->ends); }
+
+int64_t Axis::end(int64_t k) const {
+  if (!runs_) return k + 1;
+  SP_CHECK(runs_->block.empty());
+  return runs_->ends[k];
 }
 
 Axis Axis::at(int64_t n, std::vector<int64_t> positions) {
@@ -43,14 +91,14 @@ Axis Axis::at(int64_t n, std::vector<int64_t> positions) {
 }
 
 int64_t Axis::block_of(int64_t position) const {
-  if (!ends_) return position;
-  return std::upper_bound(ends_->begin(), ends_->end(), position) - ends_->begin();
+  if (!runs_) return position;
+  return run_block(std::upper_bound(runs_->ends.begin(), runs_->ends.end(), position) - runs_->ends.begin());
 }
 
 bool Axis::operator==(const Axis& other) const {
   if (n_ != other.n_) return false;
-  if (ends_ == other.ends_) return true;
-  return ends_ && other.ends_ && *ends_ == *other.ends_;
+  if (runs_ == other.runs_) return true;
+  return runs_ && other.runs_ && runs_->ends == other.runs_->ends && runs_->block == other.runs_->block;
 }
 
 Axis common(const Axis& x, const Axis& y) {
@@ -58,18 +106,24 @@ Axis common(const Axis& x, const Axis& y) {
   if (x.is_unit() || y.blocks() == 1) return x;
   if (y.is_unit() || x.blocks() == 1) return y;
   if (x == y) return x;
-  std::vector<int64_t> ends;
-  for (int64_t i = 0, j = 0; i < x.blocks() && j < y.blocks();) {
-    const int64_t e = std::min(x.end(i), y.end(j));
+  const bool contiguous = x.contiguous() && y.contiguous();
+  std::vector<int64_t> ends, labels;
+  for (int64_t i = 0, j = 0; i < x.runs() && j < y.runs();) {
+    const int64_t e = std::min(x.run_end(i), y.run_end(j));
     ends.push_back(e);
-    if (x.end(i) == e) ++i;
-    if (y.end(j) == e) ++j;
+    if (!contiguous) labels.push_back(x.run_block(i) * y.blocks() + y.run_block(j));
+    if (x.run_end(i) == e) ++i;
+    if (y.run_end(j) == e) ++j;
   }
-  return Axis::cut(x.extent(), std::move(ends));
+  return contiguous ? Axis::cut(x.extent(), std::move(ends)) : Axis::labelled(x.extent(), ends, labels);
 }
 
 std::vector<int64_t> containing(const Axis& fine, const Axis& coarse) {
   std::vector<int64_t> out(static_cast<size_t>(fine.blocks()));
+  if (!coarse.contiguous() || !fine.contiguous()) {
+    for (size_t k = 0; k < out.size(); ++k) out[k] = coarse.block_of(fine.start(static_cast<int64_t>(k)));
+    return out;
+  }
   for (int64_t k = 0, c = 0; k < fine.blocks(); ++k) {
     while (coarse.end(c) < fine.end(k)) ++c;
     out[k] = c;
@@ -322,10 +376,25 @@ Value refine(const Value& x, const std::vector<Axis>& axes) {
   return view(x, axes, tables);
 }
 
+Value straightened(const Value& x) {
+  std::vector<Axis> axes;
+  for (const Axis& a : x.axes) axes.push_back(a.straight());
+  return refine(x, axes);
+}
+
 Value compress(const Value& x) {
   const auto alike = [](const Buffer& b, size_t i, size_t j) {
     const State s = b.state_at(i);
     return s == State::Fine ? same_element(b, i, b, j) : s == b.state_at(j);
+  };
+  const auto hash_of = [](const Buffer& b, size_t k) -> uint64_t {  // equal for elements that are alike
+    if (b.state_at(k) != State::Fine) return 1;
+    switch (b.number) {
+      case Number::Integer: return static_cast<uint64_t>(b.i[k]);
+      case Number::Interval: return std::bit_cast<uint64_t>(b.m[k] + 0.0);
+      case Number::Ball: return std::bit_cast<uint64_t>(arf_get_d(arb_midref(b.ball[k]), ARF_RND_NEAR) + 0.0);
+    }
+    return 0;
   };
   Value out = x;
   for (size_t d = 0; d < out.axes.size(); ++d) {
@@ -333,26 +402,38 @@ Value compress(const Value& x) {
     const int64_t count = axis.blocks();
     if (count <= 1) continue;
     const auto strides = out.strides();
-    const int64_t stride = strides[d];
-    const size_t total = out.data->size;
-    // Element k and its neighbour along d, for all k but those in the last run.
-    std::vector<bool> differs(static_cast<size_t>(count - 1), false);
-    int64_t left = count - 1;
-    for (size_t k = 0; k < total && left > 0; ++k) {
-      const int64_t at = static_cast<int64_t>(k) / stride % count;
-      if (at == count - 1 || differs[at]) continue;
-      const size_t next = k + static_cast<size_t>(stride);
-      if (alike(*out.data, k, next) && (!out.imag || alike(*out.imag, k, next))) continue;
-      differs[at] = true;
-      --left;
+    const size_t stride = static_cast<size_t>(strides[d]), total = out.data->size, jump = stride * static_cast<size_t>(count);
+    std::vector<uint64_t> hashes(static_cast<size_t>(count), 0);
+    for (size_t k = 0; k < total; ++k) {
+      uint64_t& h = hashes[k / stride % static_cast<size_t>(count)];
+      h = (h ^ hash_of(*out.data, k)) * 0x9e3779b97f4a7c15u;
+      h ^= h >> 29;
     }
-    if (left == 0) continue;
-    std::vector<int64_t> ends, kept;
+    const auto same = [&](int64_t i, int64_t j) {
+      for (size_t outer = 0; outer < total; outer += jump) {
+        for (size_t inner = 0; inner < stride; ++inner) {
+          const size_t p = outer + static_cast<size_t>(i) * stride + inner, q = outer + static_cast<size_t>(j) * stride + inner;
+          if (!alike(*out.data, p, q) || (out.imag && !alike(*out.imag, p, q))) return false;
+        }
+      }
+      return true;
+    };
+    std::unordered_map<uint64_t, std::vector<int64_t>> kept_by_hash;
+    std::vector<int64_t> kept, kind(static_cast<size_t>(count));
     for (int64_t k = 0; k < count; ++k) {
-      if (k == count - 1 || differs[k]) {
-        ends.push_back(axis.end(k));
+      std::vector<int64_t>& those = kept_by_hash[hashes[k]];
+      const auto found = std::find_if(those.begin(), those.end(), [&](int64_t other) { return same(k, other); });
+      kind[k] = found == those.end() ? k : *found;
+      if (found == those.end()) {
+        those.push_back(k);
         kept.push_back(k);
       }
+    }
+    if (static_cast<int64_t>(kept.size()) == count) continue;
+    std::vector<int64_t> ends, labels;
+    for (int64_t r = 0; r < axis.runs(); ++r) {
+      ends.push_back(axis.run_end(r));
+      labels.push_back(kind[axis.run_block(r)]);
     }
     std::vector<Table> tables(out.axes.size());
     for (size_t e = 0; e < out.axes.size(); ++e) {
@@ -360,7 +441,7 @@ Value compress(const Value& x) {
       for (int64_t k = 0; k < n; ++k) tables[e].push_back((e == d ? kept[k] : k) * strides[e]);
     }
     std::vector<Axis> axes = out.axes;
-    axes[d] = Axis::cut(axis.extent(), std::move(ends));
+    axes[d] = Axis::labelled(axis.extent(), ends, labels);
     out = view(out, std::move(axes), tables);
   }
   return out;

@@ -2,10 +2,14 @@
 // Block tensors: a small array of elements plus, per dimension, run lengths. Real sizes at small cost (docs/design.md, section 9 of the
 // blueprint).
 //
-// Idea: an Axis cuts a dimension of extent n into runs; a tensor is constant on every box of runs, so one element a box is stored,
-// row-major over the runs. A dimension whose runs all have length 1 ("unit") is an ordinary dense one, so dense tensors are the special
-// case without overhead. Structural operators only move elements: they compute new axes and, per result dimension, a table of source
-// offsets (gather()). Arithmetic first refines its operands to common axes.
+// Idea: an Axis divides the positions of a dimension of extent n into blocks; a tensor is constant on every product of blocks, so one
+// element for each is stored, row-major over the blocks. A dimension whose blocks all are one position ("unit") is an ordinary dense one,
+// so dense tensors are the special case without overhead. Structural operators only move elements: they compute new axes and, per result
+// dimension, a table of source offsets (gather()). Arithmetic first refines its operands to common axes.
+//
+// A block is mostly a run of neighbours. Where sequence and batch are flattened into one dimension, the blocks of the batch come again for
+// every position of the sequence: there a block is several runs, numbered in the order in which blocks first occur. Operators that look at
+// the order of positions take straightened operands, whose blocks are runs.
 #pragma once
 
 #include <functional>
@@ -31,23 +35,38 @@ class Axis {
   static Axis cut(int64_t n, std::vector<int64_t> ends);  // ends of the runs, increasing, the last is n
   // Runs between the given cut positions (any order, those outside (0, n) are ignored).
   static Axis at(int64_t n, std::vector<int64_t> positions);
+  // Runs that end at `ends` and are pieces of the blocks with these labels: any numbers, equal ones are one block.
+  static Axis labelled(int64_t n, const std::vector<int64_t>& ends, const std::vector<int64_t>& labels);
 
   int64_t extent() const { return n_; }
-  int64_t blocks() const { return ends_ ? static_cast<int64_t>(ends_->size()) : n_; }
-  bool is_unit() const { return ends_ == nullptr; }
-  int64_t end(int64_t k) const { return ends_ ? (*ends_)[k] : k + 1; }
-  int64_t start(int64_t k) const { return k == 0 ? 0 : end(k - 1); }
-  int64_t run(int64_t k) const { return end(k) - start(k); }
+  int64_t blocks() const { return runs_ ? runs_->blocks : n_; }
+  bool is_unit() const { return runs_ == nullptr; }
+  bool contiguous() const { return runs_ == nullptr || runs_->block.empty(); }  // every block is one run
+  Axis straight() const;                                                        // its runs as blocks
+
+  // Of block k: its first position, the one behind its last (REQUIRES: contiguous), and how many positions it has.
+  int64_t start(int64_t k) const { return !runs_ ? k : runs_->block.empty() ? (k == 0 ? 0 : runs_->ends[k - 1]) : runs_->first[k]; }
+  int64_t end(int64_t k) const;
+  int64_t count(int64_t k) const { return contiguous() ? end(k) - start(k) : runs_->count[k]; }
   int64_t block_of(int64_t position) const;
+
+  int64_t runs() const { return runs_ ? static_cast<int64_t>(runs_->ends.size()) : n_; }
+  int64_t run_end(int64_t r) const { return runs_ ? runs_->ends[r] : r + 1; }
+  int64_t run_block(int64_t r) const { return contiguous() ? r : runs_->block[r]; }
   bool operator==(const Axis& other) const;
 
  private:
+  struct Runs {
+    int64_t blocks = 0;
+    std::vector<int64_t> ends;                 // of the runs, increasing
+    std::vector<int64_t> block, first, count;  // of each run its block; of each block its first position and size. Empty: contiguous
+  };
   int64_t n_ = 0;
-  std::shared_ptr<const std::vector<int64_t>> ends_;  // null: unit
+  std::shared_ptr<const Runs> runs_;  // null: unit
 };
 
 Axis common(const Axis& x, const Axis& y);
-// For each run of `fine`, the run of `coarse` that contains it. REQUIRES: fine refines coarse.
+// For each block of `fine`, the block of `coarse` that contains it. REQUIRES: fine refines coarse.
 std::vector<int64_t> containing(const Axis& fine, const Axis& coarse);
 std::vector<int64_t> starts(const Axis& axis);
 
@@ -118,7 +137,8 @@ struct Value {
 int64_t count_blocks(const std::vector<Axis>& axes);
 Value view(const Value& x, std::vector<Axis> axes, const std::vector<Table>& tables);  // gather() on all parts
 Value refine(const Value& x, const std::vector<Axis>& axes);                           // REQUIRES: finer axes
-// Merges neighbouring runs whose elements are all identical. What a reshape had to cut finely is often still constant there.
+Value straightened(const Value& x);                                                    // on axes whose blocks are runs
+// Makes one block of those whose elements are all identical. What had to be cut finely is often still constant there.
 Value compress(const Value& x);
 // Position in the blocks of the element at an index.
 size_t locate(const Value& x, const std::vector<int64_t>& index);

@@ -8,8 +8,9 @@
 namespace shardproof::interp {
 namespace {
 
-constexpr size_t kMaxCuts = 96;     // per dimension
-constexpr int64_t kMaxUnit = 4096;  // longer dimensions are not cut into single elements
+constexpr size_t kMaxCuts = 96;       // per dimension
+constexpr int64_t kMaxUnit = 4096;    // longer dimensions are not cut into single elements
+constexpr int64_t kMaxRepeated = 24;  // cuts of rows that come again
 
 using Cuts = std::vector<int64_t>;
 
@@ -31,6 +32,27 @@ void all_of(Cuts& to, int64_t extent) {
   for (int64_t p = 1; p < extent; ++p) to.push_back(p);
 }
 
+// The cuts of dimensions in a row, in the flat one. Those of inner dimensions come again in every row of the outer ones; where these are
+// many, only in the first: cut everywhere, rows would all stand alone.
+Cuts flat_cuts(const ir::Shape& sizes, const std::vector<Cuts>& cuts) {
+  Cuts flat;
+  int64_t extent = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    const int64_t rows = sizes[d];
+    const size_t inner = flat.size();
+    if (inner > 0 && rows > 1 && rows * static_cast<int64_t>(inner + 1) <= kMaxRepeated) {
+      for (int64_t row = 1; row < rows; ++row) {
+        flat.push_back(row * extent);
+        for (size_t k = 0; k < inner; ++k) flat.push_back(row * extent + flat[k]);
+      }
+    }
+    add(flat, cuts[d], extent, 0, rows * extent);
+    extent *= rows;
+  }
+  tidy(flat);
+  return flat;
+}
+
 void reshape(const ir::Node& n, const ir::Shape& from, const std::vector<Cuts>& cuts, std::vector<Cuts>& to) {
   if (ir::num_elements(from) == 0) return;
   for (size_t i = 0, j = 0; i < from.size() || j < n.shape.size();) {
@@ -45,15 +67,14 @@ void reshape(const ir::Node& n, const ir::Shape& from, const std::vector<Cuts>& 
     const size_t i0 = i, j0 = j;
     int64_t a = from[i++], b = n.shape[j++];
     while (a != b) a < b ? a *= from[i++] : b *= n.shape[j++];
-    std::vector<Axis> axes;
-    for (size_t d = j0; d < j; ++d) axes.push_back(Axis::at(n.shape[d], cuts[d]));
-    try {
-      const std::vector<Axis> back = unflatten_axis(flatten_axes(axes, 4 * kMaxUnit), {from.begin() + i0, from.begin() + i});
-      for (size_t d = i0; d < i; ++d) {
-        if (back[d - i0].blocks() > kMaxUnit) continue;
-        for (int64_t k = 0; k + 1 < back[d - i0].blocks(); ++k) to[d].push_back(back[d - i0].end(k));
-      }
-    } catch (const EvalError&) {  // too many: do without
+    const ir::Shape sizes(n.shape.begin() + static_cast<std::ptrdiff_t>(j0), n.shape.begin() + static_cast<std::ptrdiff_t>(j));
+    const Axis flat =
+        Axis::at(a, flat_cuts(sizes, {cuts.begin() + static_cast<std::ptrdiff_t>(j0), cuts.begin() + static_cast<std::ptrdiff_t>(j)}));
+    const std::vector<Axis> back =
+        unflatten_axis(flat, {from.begin() + static_cast<std::ptrdiff_t>(i0), from.begin() + static_cast<std::ptrdiff_t>(i)});
+    for (size_t d = i0; d < i; ++d) {
+      if (back[d - i0].blocks() > kMaxUnit) continue;
+      for (int64_t k = 0; k + 1 < back[d - i0].blocks(); ++k) to[d].push_back(back[d - i0].end(k));
     }
   }
 }

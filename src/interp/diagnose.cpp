@@ -36,6 +36,8 @@ Aligned align(const std::vector<const Value*>& values) {
   }
   try {
     out.axes = to_common_axes(held);
+    for (Axis& a : out.axes) a = a.straight();  // places are told as ranges
+    for (Value& v : held) v = refine(v, out.axes);
   } catch (const EvalError&) {
     return out;
   }

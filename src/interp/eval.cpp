@@ -39,6 +39,22 @@ std::shared_ptr<const Buffer> in_number(const std::shared_ptr<const Buffer>& b, 
   return std::make_shared<const Buffer>(std::move(out));
 }
 
+// Whether an operator reads its operands block by block, whatever positions a block has.
+bool takes_any_blocks(ir::Op op) {
+  using ir::Op;
+  switch (op) {
+    case Op::Map:
+    case Op::Reduce:
+    case Op::Contract:
+    case Op::Transpose:
+    case Op::Reshape:
+    case Op::Broadcast:
+    case Op::Slice:
+    case Op::Concat: return true;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 void Context::spend(double operations) {
@@ -190,7 +206,13 @@ void Evaluator::step(ir::NodeId id) {
     return;
   }
   std::vector<const Value*> in;
-  for (ir::NodeId x : n.in) in.push_back(&values_[x][0]);
+  std::vector<Value> straight;  // for what looks at the order of positions
+  straight.reserve(n.in.size());
+  for (ir::NodeId x : n.in) {
+    const Value& v = values_[x][0];
+    const bool as_it_is = takes_any_blocks(n.op) || std::all_of(v.axes.begin(), v.axes.end(), [](const Axis& a) { return a.contiguous(); });
+    in.push_back(as_it_is ? &v : &straight.emplace_back(straightened(v)));
+  }
   std::vector<Value> out;
   switch (n.op) {
     case Op::Input: {

@@ -72,8 +72,9 @@ std::vector<Axis> to_common_axes(std::vector<Value>& values);
 // out[i] = x[start + i*step], of the given shape
 Value slice_of(const Value& x, const std::vector<int64_t>& start, const std::vector<int64_t>& step, const ir::Shape& shape);
 Value refine_dim(const Value& x, size_t dim, const Axis& axis);
-Axis flatten_axes(const std::vector<Axis>& axes, int64_t max_blocks);  // throws EvalError beyond max_blocks
-std::vector<Axis> unflatten_axis(Axis flat, const std::vector<int64_t>& sizes);
+// The axis of dimensions in a row, and back; both throw EvalError where that takes too many runs.
+Axis flatten_axes(const std::vector<Axis>& axes, int64_t max_runs);
+std::vector<Axis> unflatten_axis(const Axis& flat, const std::vector<int64_t>& sizes);
 int64_t wrap_integer(int64_t v, ir::DType t);
 
 // The value of a literal under the configuration.

@@ -1,5 +1,5 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
-// Reductions and products of block tensors: every run counts as often as it is long.
+// Reductions and products of block tensors: every block counts as often as it has positions.
 //
 // Contractions of intervals are computed as matrix products of midpoints and of radii: with A = (a, ra), B = (b, rb), K terms, u = 2^-53,
 //   |AB - fl(ab)| <= |a| (rb + g |b|) + ra (|b| + rb),   g = K u / (1 - K u)
@@ -22,7 +22,7 @@ Table scaled(const Axis& axis, int64_t stride) {
   return t;
 }
 
-// The product of run lengths at every position of these axes, row-major.
+// The product of the blocks' sizes at every position of these axes, row-major.
 std::vector<int64_t> multiplicities(const std::vector<Axis>& axes) {
   std::vector<int64_t> out{1};
   for (const Axis& a : axes) {
@@ -32,7 +32,7 @@ std::vector<int64_t> multiplicities(const std::vector<Axis>& axes) {
       for (int64_t k = 0; k < a.blocks(); ++k) {
         int64_t v = 0;
         // Below 2^53, so that doubles hold it exactly.
-        if (__builtin_mul_overflow(w, a.run(k), &v) || v >= int64_t{1} << 53) throw EvalError{"budget: a run is too long"};
+        if (__builtin_mul_overflow(w, a.count(k), &v) || v >= int64_t{1} << 53) throw EvalError{"budget: a block is too large"};
         next.push_back(v);
       }
     }

@@ -197,7 +197,7 @@ Value scatter(Context& c, const ir::Node& n, const std::vector<const Value*>& in
     const bool copied = std::find(n.a.begin(), n.a.end(), static_cast<int64_t>(d)) != n.a.end();
     std::vector<int64_t> next;
     for (int64_t w : times) {
-      for (int64_t k = 0; k < moving[d].blocks(); ++k) next.push_back(copied ? w : w * moving[d].run(k));
+      for (int64_t k = 0; k < moving[d].blocks(); ++k) next.push_back(copied ? w : w * moving[d].count(k));
     }
     times = std::move(next);
   }

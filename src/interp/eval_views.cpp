@@ -1,6 +1,8 @@
 // Copyright 2026 The shardproof authors. SPDX-License-Identifier: Apache-2.0
 // Views: new axes and, per result dimension (or group of dimensions, for reshape), a table of source offsets. Numbers: docs/spec.md.
 #include <algorithm>
+#include <map>
+#include <unordered_map>
 
 #include "interp/eval.h"
 #include "util/result.h"
@@ -46,6 +48,18 @@ Value transpose(const ir::Node& n, const Value& x) {
     tables.push_back(std::move(t));
   }
   return view(x, std::move(axes), tables);
+}
+
+// Do the tables read all elements, in their order?
+bool identity(const std::vector<Table>& tables, int64_t elements) {
+  int64_t step = 1;
+  for (size_t d = tables.size(); d-- > 0;) {
+    for (size_t k = 0; k < tables[d].size(); ++k) {
+      if (tables[d][k] != static_cast<int64_t>(k) * step) return false;
+    }
+    step *= static_cast<int64_t>(tables[d].size());
+  }
+  return step == elements;
 }
 
 // S-12 reshape: the same row-major sequence of elements.
@@ -109,6 +123,7 @@ Value reshape(const Context& c, const ir::Node& n, const Value& x) {
     tables.push_back(std::move(table));
     axes.insert(axes.end(), target.begin(), target.end());
   }
+  if (identity(tables, x.blocks())) return share(x, std::move(axes));
   const Value out = view(x, std::move(axes), tables);
   return regrouped ? compress(out) : out;
 }
@@ -188,18 +203,21 @@ Value concat(const ir::Node& n, const std::vector<const Value*>& in) {
       if (d != dim) axes[d] = common(axes[d], x->axes[d]);
     }
   }
-  std::vector<int64_t> ends;
+  std::vector<int64_t> ends, labels;
   std::vector<Value> parts;
-  int64_t offset = 0;
+  int64_t offset = 0, total = 0;
   for (const Value* x : in) {
     std::vector<Axis> fine = axes;
     fine[dim] = x->axes[dim];
     parts.push_back(refine(*x, fine));
-    for (int64_t k = 0; k < fine[dim].blocks(); ++k) ends.push_back(offset + fine[dim].end(k));
+    for (int64_t r = 0; r < fine[dim].runs(); ++r) {
+      ends.push_back(offset + fine[dim].run_end(r));
+      labels.push_back(total + fine[dim].run_block(r));
+    }
     offset += fine[dim].extent();
+    total += fine[dim].blocks();
   }
-  const int64_t total = static_cast<int64_t>(ends.size());
-  axes[dim] = offset == 0 ? Axis::unit(0) : Axis::cut(offset, std::move(ends));
+  axes[dim] = offset == 0 ? Axis::unit(0) : Axis::labelled(offset, ends, labels);
   int64_t outer = 1, inner = 1;
   for (size_t d = 0; d < axes.size(); ++d) (d < dim ? outer : inner) *= d == dim ? 1 : axes[d].blocks();
   const auto join = [&](auto part_of) {
@@ -323,6 +341,16 @@ Value slice_of(const Value& x, const std::vector<int64_t>& start, const std::vec
     const Axis& axis = x.axes[d];
     if (axis.is_unit() || shape[d] == 0) {
       axes.push_back(Axis::unit(shape[d]));
+    } else if (!axis.contiguous()) {
+      std::vector<int64_t> ends, labels;
+      for (int64_t r = 0, done = 0; r < axis.runs() && done < shape[d]; ++r) {
+        if (axis.run_end(r) <= start[d]) continue;
+        const int64_t end = std::min((axis.run_end(r) - start[d] + step[d] - 1) / step[d], shape[d]);
+        if (end <= done) continue;
+        ends.push_back(done = end);
+        labels.push_back(axis.run_block(r));
+      }
+      axes.push_back(Axis::labelled(shape[d], ends, labels));
     } else {
       std::vector<int64_t> cuts;  // the first position that is not before a cut of x
       for (int64_t k = 0; k < axis.blocks(); ++k) {
@@ -337,32 +365,72 @@ Value slice_of(const Value& x, const std::vector<int64_t>& start, const std::vec
   return view(x, std::move(axes), tables);
 }
 
-// The flat axis of a group of dimensions.
-Axis flatten_axes(const std::vector<Axis>& axes, int64_t max_blocks) {
+// The axis of a group of dimensions in a row: the blocks are the products of theirs.
+Axis flatten_axes(const std::vector<Axis>& axes, int64_t max_runs) {
   Axis flat = axes.back();
   for (size_t d = axes.size() - 1; d-- > 0;) {
     const Axis& outer = axes[d];
     const int64_t inner = flat.extent(), n = outer.extent() * inner;
-    if (flat.is_unit() && inner > 1) {
+    if (flat.is_unit() && outer.is_unit()) {
       flat = Axis::unit(n);
       continue;
     }
-    std::vector<int64_t> ends;
+    std::vector<int64_t> ends, labels;
     if (flat.blocks() == 1) {
-      for (int64_t k = 0; k < outer.blocks(); ++k) ends.push_back(outer.end(k) * inner);
+      for (int64_t r = 0; r < outer.runs(); ++r) {
+        ends.push_back(outer.run_end(r) * inner);
+        labels.push_back(outer.run_block(r));
+      }
     } else {
-      if (outer.extent() > max_blocks / flat.blocks()) throw EvalError{"budget: a reshape needs too many blocks"};
-      for (int64_t row = 0; row < outer.extent(); ++row) {
-        for (int64_t k = 0; k < flat.blocks(); ++k) ends.push_back(row * inner + flat.end(k));
+      if (outer.extent() > max_runs / flat.runs()) throw EvalError{"budget: a reshape needs too many blocks"};
+      for (int64_t row = 0, r = 0; row < outer.extent(); ++row) {
+        while (outer.run_end(r) <= row) ++r;
+        for (int64_t k = 0; k < flat.runs(); ++k) {
+          ends.push_back(row * inner + flat.run_end(k));
+          labels.push_back(outer.run_block(r) * flat.blocks() + flat.run_block(k));
+        }
       }
     }
-    flat = Axis::cut(n, std::move(ends));
+    flat = Axis::labelled(n, ends, labels);
   }
   return flat;
 }
 
-// Axes of the dimensions `sizes` such that a tensor constant on the runs of `flat` is constant on their boxes.
-std::vector<Axis> unflatten_axis(Axis flat, const std::vector<int64_t>& sizes) {
+namespace {
+
+// A row of a flat axis: where its runs end, counted from its start, and their blocks.
+using Row = std::vector<std::pair<int64_t, int64_t>>;
+
+uint64_t hash_of(const Row& row) {
+  uint64_t h = row.size();
+  for (const auto& [end, block] : row) {
+    h = (h ^ static_cast<uint64_t>(end)) * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 32 ^ static_cast<uint64_t>(block)) * 0x9e3779b97f4a7c15u;
+  }
+  return h ^ h >> 32;
+}
+
+// The columns of these rows as an axis: a block are columns that all rows read the same blocks at.
+Axis columns_of(const std::vector<Row>& rows, int64_t width) {
+  std::vector<int64_t> ends;
+  for (const Row& row : rows) {
+    for (const auto& [end, block] : row) ends.push_back(end);
+  }
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  std::vector<int64_t> labels(ends.size(), 0);
+  for (const Row& row : rows) {  // a pair of labels becomes one, row by row
+    std::map<std::pair<int64_t, int64_t>, int64_t> pairs;
+    for (size_t k = 0, at = 0; k < ends.size(); ++k) {
+      while (row[at].first < ends[k]) ++at;
+      labels[k] = pairs.try_emplace({labels[k], row[at].second}, static_cast<int64_t>(pairs.size())).first->second;
+    }
+  }
+  return Axis::labelled(width, ends, labels);
+}
+
+// For runs: a row with a border inside stands alone.
+std::vector<Axis> unflatten_runs(Axis flat, const std::vector<int64_t>& sizes) {
   std::vector<Axis> out;
   int64_t rest = flat.extent();
   for (size_t d = 0; d + 1 < sizes.size(); ++d) {
@@ -384,6 +452,48 @@ std::vector<Axis> unflatten_axis(Axis flat, const std::vector<int64_t>& sizes) {
     flat = Axis::at(rest, std::move(inner));
   }
   out.push_back(flat);
+  return out;
+}
+
+}  // namespace
+
+// Axes of the dimensions `sizes` such that a tensor constant on the blocks of `flat` is constant on the products of theirs: rows that read
+// the same blocks in the same order are one block, and so are columns.
+std::vector<Axis> unflatten_axis(const Axis& flat, const std::vector<int64_t>& sizes) {
+  std::vector<Axis> out;
+  Axis rest = flat;
+  for (size_t d = 0; d + 1 < sizes.size(); ++d) {
+    if (rest.contiguous()) {
+      const std::vector<Axis> others = unflatten_runs(rest, {sizes.begin() + static_cast<std::ptrdiff_t>(d), sizes.end()});
+      out.insert(out.end(), others.begin(), others.end());
+      return out;
+    }
+    const int64_t width = rest.extent() / sizes[d];
+    std::vector<Row> kinds;
+    std::unordered_map<uint64_t, std::vector<size_t>> by_hash;
+    std::vector<int64_t> ends, labels;
+    Row row;
+    for (int64_t k = 0, r = 0; k < sizes[d]; ++k) {
+      row.clear();
+      for (;; ++r) {
+        const int64_t end = std::min(rest.run_end(r) - k * width, width);
+        row.emplace_back(end, rest.run_block(r));
+        if (end == width) break;
+      }
+      if (rest.run_end(r) == (k + 1) * width) ++r;
+      std::vector<size_t>& those = by_hash[hash_of(row)];
+      auto same = std::find_if(those.begin(), those.end(), [&](size_t kind) { return kinds[kind] == row; });
+      if (same == those.end()) {
+        same = those.insert(those.end(), kinds.size());
+        kinds.push_back(row);
+      }
+      ends.push_back(k + 1);
+      labels.push_back(static_cast<int64_t>(*same));
+    }
+    out.push_back(Axis::labelled(sizes[d], ends, labels));
+    rest = columns_of(kinds, width);
+  }
+  out.push_back(rest);
   return out;
 }
 

@@ -72,19 +72,23 @@ Print print_of(const Value& v) {
   Print p;
   p.usable = true;
   const Buffer& b = *v.data;
-  // Sums of weights over each run: the weight of an element is the product over dimensions.
+  // Sums of weights over each block: the weight of an element is the product over dimensions.
   std::vector<std::vector<double>> weights(v.axes.size());
   for (size_t d = 0; d < v.axes.size(); ++d) {
-    for (int64_t k = 0; k < v.axes[d].blocks(); ++k) {
-      const double w = weights_below(d, v.axes[d].end(k)) - weights_below(d, v.axes[d].start(k));
-      weights[d].push_back(w);
+    const Axis& axis = v.axes[d];
+    weights[d].resize(static_cast<size_t>(axis.blocks()), 0);
+    double below = 0;
+    for (int64_t r = 0; r < axis.runs(); ++r) {
+      const double up_to = weights_below(d, axis.run_end(r));
+      weights[d][axis.run_block(r)] += up_to - below;
+      below = up_to;
     }
   }
   std::vector<size_t> at(v.axes.size(), 0);
   for (size_t k = 0; k < b.size; ++k) {
     double times = 1, w = 1;
     for (size_t d = 0; d < at.size(); ++d) {
-      times *= static_cast<double>(v.axes[d].run(static_cast<int64_t>(at[d])));
+      times *= static_cast<double>(v.axes[d].count(static_cast<int64_t>(at[d])));
       w *= weights[d][at[d]];
     }
     if (b.state_at(k) != State::Fine || !std::isfinite(element(b, k))) {

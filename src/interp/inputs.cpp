@@ -251,7 +251,7 @@ Value InputMaker::make_one(const Plan& plan, uint64_t seed, Detail detail, int v
     if (detail == Detail::Coarse && extent < 48 && !is_longest) inside = 0;
     if (detail == Detail::Minimal) inside = is_longest && asked.blocks() <= 2 ? 1 : 0;
     for (int64_t k = 0; k < asked.blocks() && asked.blocks() <= 64; ++k) {
-      for (int q = 0; q < inside; ++q) cuts.push_back(asked.start(k) + random.below(asked.run(k)));
+      for (int q = 0; q < inside; ++q) cuts.push_back(asked.start(k) + random.below(asked.count(k)));
     }
     axes.push_back(Axis::at(extent, std::move(cuts)));
   }

@@ -23,7 +23,17 @@ struct Fuzz {
   Axis axis(int64_t n) {
     std::vector<int64_t> cuts;
     for (int64_t k = below(4); k > 0; --k) cuts.push_back(below(n + 1));
+    if (below(3) == 0) return labelled(n);
     return below(5) == 0 ? Axis::unit(n) : Axis::at(n, cuts);
+  }
+  Axis labelled(int64_t n) {  // blocks of several runs
+    std::vector<int64_t> ends, labels;
+    const int64_t kinds = 1 + below(4);
+    for (int64_t at = 0; at < n;) {
+      ends.push_back(at = std::min(n, at + 1 + below(3)));
+      labels.push_back(10 - below(kinds));
+    }
+    return Axis::labelled(n, ends, labels);
   }
   Value value(const ir::Shape& shape, bool integer, int64_t bound) {
     std::vector<Axis> axes;
@@ -203,6 +213,62 @@ TEST_CASE("blocks agree with dense tensors") {
     ++evaluated;
   }
   CHECK(evaluated > 3000);
+}
+
+TEST_CASE("blocks of several runs") {
+  const Axis a = Axis::labelled(10, {2, 3, 4, 6, 9, 10}, {7, 7, 3, 7, 5, 3});
+  CHECK(a.blocks() == 3);
+  CHECK(a.runs() == 5);  // neighbours of one block are one run
+  CHECK(!a.contiguous());
+  CHECK(a.start(1) == 3);
+  CHECK(a.count(0) == 5);
+  CHECK(a.count(1) == 2);
+  CHECK(a.block_of(5) == 0);
+  CHECK(a.block_of(9) == 1);
+  CHECK(a.straight() == Axis::cut(10, {3, 4, 6, 9, 10}));
+  CHECK_THROWS(a.end(0));
+  CHECK(Axis::labelled(4, {1, 3, 4}, {9, 8, 7}) == Axis::cut(4, {1, 3, 4}));
+  CHECK(Axis::labelled(3, {1, 2, 3}, {4, 6, 5}).is_unit());
+  for (uint64_t seed = 0; seed < 500; ++seed) {  // equal blocks of both are equal blocks of what is common, and no others
+    CAPTURE(seed);
+    Fuzz f{std::mt19937_64(seed)};
+    const int64_t n = 1 + f.below(12);
+    const Axis x = f.axis(n), y = f.axis(n), both = common(x, y);
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t j = 0; j < n; ++j)
+        CHECK((both.block_of(i) == both.block_of(j)) == (x.block_of(i) == x.block_of(j) && y.block_of(i) == y.block_of(j)));
+    }
+    const std::vector<int64_t> inside = containing(both, x);
+    for (int64_t i = 0; i < n; ++i) CHECK(inside[both.block_of(i)] == x.block_of(i));
+  }
+}
+
+TEST_CASE("flattening and back adds no blocks") {
+  Bench t;
+  const auto input = [&](ir::Shape s, std::vector<Axis> axes) {
+    Buffer b = Buffer::make(Number::Interval, static_cast<size_t>(count_blocks(axes)));
+    for (size_t k = 0; k < b.size; ++k) b.set(k, {static_cast<double>(k * k % 101), 0});
+    CHECK(s.size() == axes.size());
+    return t.block(DType::F32, make_value(DType::F32, axes, std::move(b)));
+  };
+  // Sequence, batch and features, as tokens and features, as heads of a batch, and back.
+  const NodeId x = input({4096, 32, 1536}, {Axis::at(4096, {100, 2048}), Axis::at(32, {5}), Axis::at(1536, {768, 800})});
+  const NodeId tokens = t.b.reshape(x, {131072, 1536});
+  CHECK(t.value(tokens).blocks() == t.value(x).blocks());
+  CHECK(t.value(t.b.reshape(tokens, {4096, 32, 1536})).blocks() == t.value(x).blocks());
+  const NodeId heads = t.b.reshape(x, {4096, 1024, 48});
+  CHECK(t.value(heads).blocks() <= 3 * 2 * 3 * 3 * 3);  // one head has a cut inside
+  CHECK(t.value(t.b.reshape(heads, {4096, 32, 32, 48})).blocks() <= 3 * 2 * 3 * 3);
+}
+
+TEST_CASE("what is equal becomes one block wherever it is") {
+  Buffer b = Buffer::make(Number::Interval, 12);
+  for (size_t k = 0; k < 12; ++k) b.set(k, {static_cast<double>(k / 3 % 2 == 0 ? 5 : 6 + k % 3), 0});
+  const Value v = compress(make_value(DType::F64, {Axis::unit(4), Axis::unit(3)}, std::move(b)));
+  CHECK(v.axes[0].blocks() == 2);
+  CHECK(v.axes[0].runs() == 4);
+  CHECK(v.axes[1].blocks() == 3);
+  CHECK(Bench::elements(expanded(v)) == std::vector<double>{5, 5, 5, 6, 7, 8, 5, 5, 5, 6, 7, 8});
 }
 
 TEST_CASE("real sizes cost little") {
