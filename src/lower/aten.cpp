@@ -71,10 +71,12 @@ std::string dynamic_size(const fx::Value& v) {
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-// Operators whose result is not determined by their operands, as far as a name tells.
+// Operators whose result is not determined by their operands, as far as a name tells: they draw (those of PyTorch that take a generator or
+// are tagged so), or give memory as it is.
 bool random_name(std::string_view op) {
   for (const char* part :
-       {"rand", "dropout", "bernoulli", "multinomial", "normal_", "uniform", "poisson", "exponential", "cauchy", "geometric"})
+       {"rand",     "dropout", "bernoulli",      "multinomial", "normal",    "uniform", "poisson", "exponential", "cauchy", "geometric",
+        "binomial", "rrelu",   "standard_gamma", "dirichlet",   "attention", "rnn",     "lstm",    "gru",         "empty",  "resize"})
     if (contains(op, part)) return true;
   return false;
 }
