@@ -39,6 +39,7 @@ NOT_KNOWN = {
     "two_8_bit_formats",
     "symbolic_inputs_swapped",
     "unknown_operator_of_one_text",
+    "effects_of_one_text",
     "unknown_draw_of_one_text",
     "observer_writes_unsaid",
     "private_operator_writes",
