@@ -94,7 +94,8 @@ bool in_place_name(std::string_view op) {
 }
 
 bool functional_name(std::string_view op) {
-  if (!op.starts_with("aten.") && !op.starts_with("prims.") && !op.starts_with("higher_order.")) return false;
+  if (!op.starts_with("aten.") && !op.starts_with("prims.") && !op.starts_with("higher_order.") && !op.starts_with("_c10d_functional."))
+    return false;
   if (writes_unsaid(op)) return false;
   return !in_place_name(op) && !op.ends_with("out");
 }
@@ -524,6 +525,7 @@ Result<frontend::Program> Lowering::run() {
   graphs_.push_back({scope.graph, ""});
   try {
     if (auto d = run_graph(scope)) return *d;
+    note_unwaited(module_.graph);
     scope_ = &scope;
     finish(scope);
   } catch (const DiagnosticError& e) {

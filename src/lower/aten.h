@@ -241,6 +241,7 @@ class Lowering {
                  const fx::Value* site);
   Value kernel_call(const struct KernelDef& kernel, std::vector<Value> positional, std::vector<std::pair<std::string, Value>> keywords,
                     const fx::Value* site, std::vector<TensorId>* written);
+  void note_unwaited(const fx::Graph& graph);
   NodeId unknown(DType dtype, const Shape& shape);
   Value opaque_value(Scope& scope, const fx::Value& v, const std::string& reason);
   Value argument(Scope& scope, const fx::Arg& a);

@@ -5,6 +5,7 @@
 // Peers of isend/irecv/batch_p2p_ops are global ranks (PyTorch translates group ranks before it calls them), those of c10d.send/recv_ are
 // ranks within the group.
 #include <algorithm>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -23,6 +24,40 @@ ir::GroupRef Lowering::group(const Value& v) {
     unsupported("a group that is no name");
   if (g.name.empty()) unsupported("a group without a name");
   return g;
+}
+
+// A functional collective gives its result at once and fills it later: what reads it must wait first. Here a result is what it will be.
+void Lowering::note_unwaited(const fx::Graph& graph) {
+  std::unordered_set<std::string_view> pending;
+  std::vector<std::string> read;
+  const auto look = [&](const fx::Arg& whole) {
+    std::vector<const fx::Arg*> stack{&whole};
+    while (!stack.empty()) {
+      const fx::Arg& a = *stack.back();
+      stack.pop_back();
+      for (const fx::Arg& item : a.items) stack.push_back(&item);
+      if (a.kind == fx::Arg::Kind::Name && pending.count(a.text) != 0 && std::find(read.begin(), read.end(), a.text) == read.end())
+        read.push_back(a.text);
+    }
+  };
+  for (const fx::Value& v : graph.values) {
+    if (v.op == fx::Value::Op::GetItem && !v.args.empty() && v.args[0].kind == fx::Arg::Kind::Name && pending.count(v.args[0].text) != 0) {
+      pending.insert(v.name);
+      continue;
+    }
+    const bool functional = v.target.starts_with("_c10d_functional.") && v.target.find("_.") == std::string::npos;
+    if (!v.target.starts_with("_c10d_functional.wait_tensor")) {
+      for (const fx::Arg& a : v.args) look(a);
+      for (const auto& [key, a] : v.kwargs) look(a);
+    }
+    if (functional && !v.target.starts_with("_c10d_functional.wait_tensor")) pending.insert(v.name);
+  }
+  for (const fx::OutputRef& o : graph.outputs) look(o.value);
+  if (read.empty()) return;
+  const size_t more = read.size() > 3 ? read.size() - 3 : 0;
+  read.resize(read.size() - more);
+  note(fmt::format("{}{} of {}: read without wait_tensor, and taken to be complete by then", fmt::join(read, ", "),
+                   more ? fmt::format(" and {} more", more) : "", program.file));
 }
 
 namespace {

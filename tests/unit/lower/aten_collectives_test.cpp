@@ -96,5 +96,32 @@ TEST_CASE("DTensor's all-to-all takes the group's size from the text") {
   CHECK(of(p, ir::Op::AllToAll).at(0)->a == std::vector<int64_t>{0, 1});
 }
 
+TEST_CASE("what is read before it was waited for is an assumption") {
+  const auto p = lowered(fx_text("x: \"f32[4, 3]\"",
+                                 "r: \"f32[4, 3]\" = torch.ops._c10d_functional.all_reduce.default(x, 'sum', '7')\n"
+                                 "c = torch.ops._c10d_functional.all_reduce_coalesced.default([x, x], 'sum', '7')\n"
+                                 "c0: \"f32[4, 3]\" = c[0]\n"
+                                 "c1: \"f32[4, 3]\" = c[1]\n"
+                                 "w1: \"f32[4, 3]\" = torch.ops._c10d_functional.wait_tensor.default(c1)\n"
+                                 "y: \"f32[4, 3]\" = torch.ops.aten.add.Tensor(r, w1)\n"
+                                 "z: \"f32[4, 3]\" = torch.ops.aten.cat.default([c0])",
+                                 "y, z"));
+  REQUIRE(p.notes.size() == 1);
+  CHECK(p.notes[0].starts_with("r, c0 of "));
+  const auto waited = lowered(fx_text("x: \"f32[4, 3]\"",
+                                      "r: \"f32[4, 3]\" = torch.ops._c10d_functional.all_reduce.default(x, 'sum', '7')\n"
+                                      "w: \"f32[4, 3]\" = torch.ops._c10d_functional.wait_tensor.default(r)",
+                                      "w"));
+  CHECK(waited.notes.empty());
+}
+
+TEST_CASE("a reduction that is not known writes to nothing") {
+  const auto p = lowered(
+      fx_text("x: \"f32[4, 3]\"", "r: \"f32[4, 3]\" = torch.ops._c10d_functional.all_reduce.default(x, 'premul_sum', '7')", "r, x"));
+  CHECK(p.unsupported.size() == 1);
+  REQUIRE(p.outputs.size() == 2);  // and no written input
+  CHECK(p.outputs[1].node == p.inputs[0].node);
+}
+
 }  // namespace
 }  // namespace shardproof::test
