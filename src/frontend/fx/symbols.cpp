@@ -164,6 +164,13 @@ class Binder {
       for (NamedGraph& sub : graph.submodules) open.push_back(&sub.second);
     }
     for (const auto& [symbol, number] : numbers_) {
+      // A graph for 0 rows would prove anything, and PyTorch traces one for 1 row anew: what reads "s0" holds from 2 on.
+      if (number < 2 && symbol.starts_with('s'))
+        return Diagnostic{"SP257",
+                          fmt::format("the symbolic size {} is given as {}, but PyTorch makes such graphs for sizes from 2 on: give it "
+                                      "another number under `constants`, or capture a graph for this size",
+                                      symbol, number),
+                          module_.path, 0, 0};
       const bool example = std::find(examples_.begin(), examples_.end(), symbol) != examples_.end();
       module_.notes.push_back(fmt::format("the symbolic size {} is {}{}", symbol, number, example ? ", as in the export's example" : ""));
     }

@@ -85,6 +85,19 @@ TEST_CASE("a negative size is an error that names it") {
   CHECK(bound.error().message.find("the size s0 - 9 of x is -2") != std::string::npos);
 }
 
+TEST_CASE("sizes for which PyTorch makes another graph are refused") {
+  for (const int64_t number : {0, 1}) {
+    Result<Module> m = read_text(program("f32[s0, 4]"), "p.txt");
+    REQUIRE(m);
+    const Result<int> bound = bind_symbols(*m, [&](const std::string&) { return std::optional<int64_t>(number); });
+    REQUIRE(!bound);
+    CHECK(bound.error().message.find("the symbolic size s0 is given as") == 0);
+  }
+  Result<Module> m = read_text(program("f32[s0, u0]"), "p.txt");  // found out as it ran: any number
+  REQUIRE(m);
+  CHECK(bind_symbols(*m, [](const std::string& s) { return std::optional<int64_t>(s == "u0" ? 0 : 2); }));
+}
+
 TEST_CASE("an export's example serves where nothing is given") {
   Result<Module> m = read_text(program("f32[s1, s0]"), "p.txt");
   REQUIRE(m);
