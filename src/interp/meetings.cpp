@@ -71,6 +71,38 @@ std::vector<Meeting> meetings(const link::Problem& problem, const std::vector<si
       for (auto& [key, parts] : groups) out.push_back({id, std::move(parts)});
     }
   }
+  // What a rank holds whole, or as a slice.
+  for (const ir::NodeId id : values) {
+    if (problem.side[id] != link::kSequential || prints.print(id).constant) continue;
+    const ir::Shape& shape = g[id].shape;
+    for (const Holding& h : prints.holdings(id)) {
+      if (h.how == Holding::How::Partial || taken.count(h.family) != 0) continue;
+      const std::vector<ir::NodeId>& nodes = prints.families()[h.family].nodes;
+      std::map<int64_t, ir::Shape> next;  // of each group: where its next rank's slice starts
+      std::vector<Meeting> found;
+      bool fits = true;
+      for (size_t rank = 0; rank < nodes.size() && fits; ++rank) {
+        if (nodes[rank] == ir::kNoNode) continue;
+        const ir::Shape& part = g[nodes[rank]].shape;
+        ir::Shape& start = next.try_emplace(group_of(problem.mesh, static_cast<int64_t>(rank), h.axes), shape.size(), 0).first->second;
+        fits = part.size() == shape.size();
+        int differ = 0;
+        size_t dim = 0;
+        for (size_t d = 0; d < shape.size() && fits; ++d) {
+          if (part[d] == shape[d]) continue;
+          ++differ, dim = d;
+          fits = start[d] + part[d] <= shape[d];
+        }
+        fits = fits && differ == (h.axes == 0 ? 0 : 1);
+        if (!fits) break;
+        found.push_back({id, {nodes[rank]}, start, true});
+        if (differ > 0) start[dim] += part[dim];
+      }
+      if (!fits) continue;
+      taken.insert(h.family);
+      std::move(found.begin(), found.end(), std::back_inserter(out));
+    }
+  }
   return out;
 }
 

@@ -52,6 +52,8 @@ class Evaluator {
 
  private:
   void meet(ir::NodeId id);
+  void take_form(const Meeting& m);
+  int failed_alone_ = 0;
   Value named(const Value& v, bool total);
   Value compute(ir::NodeId id);
   Value compute_map(const ir::Node& n);

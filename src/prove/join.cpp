@@ -13,8 +13,9 @@ namespace shardproof::prove {
 
 namespace {
 
-// Splits x and y into their common factors and the two remainders.
-void split_common(const Term& x, const Term& y, Term& common, std::vector<Factor>& rx, std::vector<Factor>& ry) {
+// Splits x and y into their common factors and the two remainders. powers: of s^2 and s t one s is common.
+void split_common(const Term& x, const Term& y, Term& common, std::vector<Factor>& rx, std::vector<Factor>& ry, bool powers = false) {
+  const auto counts = [](const Factor& f) { return f.exp.is_integer() && f.exp.positive(); };
   size_t i = 0, j = 0;
   while (i < x.f.size() || j < y.f.size()) {
     const int c = i == x.f.size() ? 1 : j == y.f.size() ? -1 : compare(x.f[i], y.f[j]);
@@ -22,11 +23,20 @@ void split_common(const Term& x, const Term& y, Term& common, std::vector<Factor
       common.f.push_back(x.f[i]);
       ++i;
       ++j;
+    } else if (powers && i < x.f.size() && j < y.f.size() && x.f[i].node == y.f[j].node && x.f[i].map == y.f[j].map && counts(x.f[i]) &&
+               counts(y.f[j])) {
+      const Factor &f = x.f[i++], &g = y.f[j++];
+      const bool more = g.exp < f.exp;
+      common.f.push_back(more ? g : f);
+      (more ? rx : ry).push_back({f.node, more ? f.exp - g.exp : g.exp - f.exp, f.map});
     } else if (c < 0) {
       rx.push_back(x.f[i++]);
     } else {
       ry.push_back(y.f[j++]);
     }
+  }
+  if (powers) {
+    for (std::vector<Factor>* f : {&common.f, &rx, &ry}) std::sort(f->begin(), f->end(), before);
   }
 }
 
@@ -522,7 +532,7 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
   if (x.coef.is_zero() || y.coef.is_zero() || x.f.empty() || y.f.empty()) return std::nullopt;
   Term common{1, {}};
   std::vector<Factor> rx, ry;
-  split_common(x, y, common, rx, ry);
+  split_common(x, y, common, rx, ry, flat_);
   // A common factor leaves a sum only where it is no infinity: inf (2 - 1) is inf, 2 inf - inf is undefined (L-8).
   if (!common.f.empty() && !known(common, ctx).never_inf() && refused(Rule::L10)) return std::nullopt;
   // (3 - i) m + 12 m = (15 - i) m: index forms before one product are one index form.

@@ -15,6 +15,10 @@
 
 namespace shardproof::prove {
 
+namespace {
+constexpr int kFailures = 16;  // comparisons of single values that may fail: a wrong program has many, and what they show is dear
+}
+
 void Evaluator::meet_at(std::vector<Meeting> meetings) {
   const ir::Graph& g = problem_.graph;
   std::vector<char> reached(g.nodes.size(), 0);
@@ -29,7 +33,7 @@ void Evaluator::meet_at(std::vector<Meeting> meetings) {
   }
   meetings_ = std::move(meetings);
   for (size_t k = 0; k < meetings_.size(); ++k) {
-    met_[meetings_[k].sequential];
+    if (!meetings_[k].alone) met_[meetings_[k].sequential];
     for (const ir::NodeId p : meetings_[k].parts) meeting_of_[p] = k;
   }
 }
@@ -51,6 +55,27 @@ Value Evaluator::named(const Value& v, bool total) {
   return out;
 }
 
+// L-97: a rank's value that is a sequential one, or a slice of it, in another form takes that form. Only where nested sums must be opened
+// to see it: else there is nothing to gain.
+void Evaluator::take_form(const Meeting& m) {
+  const Value& whole = values_[m.sequential];
+  Value& part = values_[m.parts[0]];
+  ir::Shape stop = m.start;
+  for (size_t d = 0; d < stop.size(); ++d) stop[d] += part.shape[d];
+  Value form = views.slice(whole, m.start, stop, ir::Shape(stop.size(), 1));
+  const bool thorough = std::exchange(algebra.thorough, false);
+  const bool already = views.equal(form, part);
+  algebra.thorough = thorough;
+  if (already || failed_alone_ >= kFailures) return;
+  const std::vector<Poly> losses = std::exchange(algebra.losses, {});  // what is proved here serves all outputs
+  const bool equal = views.equal(form, part);
+  algebra.losses = losses;
+  failed_alone_ += equal ? 0 : 1;
+  if (!equal && refused(Rule::L97)) return;
+  fired(Rule::L97);
+  part = std::move(form);
+}
+
 void Evaluator::meet(ir::NodeId id) {
   if (const auto s = met_.find(id); s != met_.end()) {
     s->second = values_[id];
@@ -62,6 +87,10 @@ void Evaluator::meet(ir::NodeId id) {
   const Meeting m = meetings_[found->second];
   for (const ir::NodeId p : m.parts) meeting_of_.erase(p);
   if (!done(m.sequential)) return;
+  if (m.alone) {
+    take_form(m);
+    return;
+  }
   for (const ir::NodeId p : m.parts) value(p);
   const auto together = [&](const Value& first, const std::vector<const Value*>& rest, const Rat& sign) {
     std::vector<const Value*> all{&first};

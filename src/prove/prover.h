@@ -19,10 +19,12 @@ struct Limits {
 
 class Evaluator;
 
-// A sequential value and values of the ranks that may add up to it.
+// A sequential value and values of the ranks that may add up to it; or one that may be it, or its slice that starts here.
 struct Meeting {
   ir::NodeId sequential = ir::kNoNode;
   std::vector<ir::NodeId> parts;
+  ir::Shape start = {};
+  bool alone = false;  // the latter
 };
 
 class Prover {

@@ -137,14 +137,17 @@ Poly Algebra::select(const Poly& c, const Poly& a, const Poly& b, const Ext& ctx
       }
     }
   }
-  // Zero or k x is k times zero or x (L-53): a mean over a rank's rows has another k.
+  // Zero or k x is k times zero or x, and k y or k x is k times y or x (L-53): a mean over a rank's rows has another k.
   Rat k = 1;
   auto bracketed = [&](const Term& t) {
     return std::any_of(t.f.begin(), t.f.end(), [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; });
   };
-  if (a.empty() != b.empty() &&
+  const auto scales = [&](const Poly& p) {  // an infinity or a constant is not what a mean divided
+    return std::none_of(p.begin(), p.end(), [&](const Term& t) { return t.f.empty() || (t.f.size() == 1 && t.f[0].node == inf()); });
+  };
+  if ((a.empty() ? !b.empty() : b.empty() || (scales(a) && scales(b))) &&
       (std::none_of(c.begin(), c.end(), bracketed) || !refused(Rule::L53))) {  // masks of positions and labels have rules of their own
-    for (const Term& t : a.empty() ? b : a) {
+    for (const Term& t : swap ? (b.empty() ? a : b) : (a.empty() ? b : a)) {
       if (t.coef.is_zero()) continue;
       k = t.coef;
       if (!k.is_one()) fired(Rule::L53);

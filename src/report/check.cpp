@@ -157,6 +157,7 @@ class Check {
     falsify(Look::Whole);
     prove_in_other_forms();
     prove_again();
+    prove_in_other_forms(0, true);
     conclude();
     return std::nullopt;
   }
@@ -359,9 +360,10 @@ class Check {
 
   // In other forms. Gradients that are left as partial sums: both sides are written from the values where the ranks' parts add up. Sorts
   // and top-k: by their order. Products of sines and cosines: as sums. `brief`: seconds for what may be false (0: half of what is left).
-  void prove_in_other_forms(double brief = 0) {
+  // `alone`: also from the values that single ranks hold, at last, since each in another form is compared with nested sums opened.
+  void prove_in_other_forms(double brief = 0, bool alone = false) {
     // Where there are sorts or angles, partial sums are seldom what is missing, and finding them is an evaluation.
-    const Forms wanted{brief == 0 || !(prover_->has_order() || prover_->has_angle()), prover_->has_order(), prover_->has_angle()};
+    const Forms wanted{brief == 0 || !(prover_->has_order() || prover_->has_angle()), prover_->has_order(), prover_->has_angle(), alone};
     if (wanted != forms_) not_by_meeting_.clear();
     std::vector<size_t> open = still_open();
     std::erase_if(open, [&](size_t k) { return not_by_meeting_.count(k) != 0; });
@@ -406,7 +408,7 @@ class Check {
   }
 
   struct Forms {
-    bool sums = false, order = false, angle = false;
+    bool sums = false, order = false, angle = false, alone = false;
     bool operator==(const Forms&) const = default;
   };
 
@@ -416,7 +418,10 @@ class Check {
     if (options_.falsify && wanted.sums) {
       interp::Options o = interp_options();
       if (rest > 0) o.seconds = 0.2 * rest;
-      for (interp::Meeting& m : interp::meetings(*problem_, open, o)) hints.push_back({m.sequential, std::move(m.parts)});
+      if (!hints_) hints_ = interp::meetings(*problem_, open, o);
+      for (const interp::Meeting& m : *hints_) {
+        if (!m.alone || wanted.alone) hints.push_back({m.sequential, m.parts, m.start, m.alone});
+      }
     }
     forms_ = wanted;
     if (hints.empty() && !wanted.order && !wanted.angle) return false;
@@ -756,7 +761,8 @@ class Check {
   std::set<size_t> settled_, evaluated_;
   bool suspect_ = false;  // an evaluation left a doubt
   std::map<size_t, std::string> said_;
-  std::unique_ptr<prove::Prover> met_;            // the prover in other forms,
+  std::unique_ptr<prove::Prover> met_;  // the prover in other forms,
+  std::optional<std::vector<interp::Meeting>> hints_;
   Forms forms_;                                   // which are these
   bool needs_met_ = false;                        // it, or one before it, proved something
   std::set<size_t> by_meeting_, not_by_meeting_;  // outputs that it proved, and did not prove in any time

@@ -79,3 +79,26 @@ TEST_CASE("parts that a test for infinities reads do not meet") {
   CHECK(prover.equal(whole, whole) == prove::Prover::Answer::Equal);
   CHECK(prover.equal(of_part, of_rest) == prove::Prover::Answer::NotProved);
 }
+
+TEST_CASE("a value of a rank that is a slice of a sequential one in another form takes that form") {
+  Halves t;
+  // Squares about the mean, over all rows at once, and about the means of two halves and between these.
+  NodeId y = t.mm(t.e, t.w);
+  const auto about = [&](NodeId z, double part) {
+    const ir::Shape shape = t.b.shape(z);
+    NodeId sums = t.b.reduce(Fn::Add, z, {0});
+    NodeId off = t.sub(z, t.b.broadcast(t.mul(sums, t.b.broadcast(t.real(part), {3}, {})), shape, {1}));
+    return std::pair(sums, t.b.reduce(Fn::Add, t.mul(off, off), {0}));
+  };
+  const auto [all, spread] = about(y, 0.25);
+  const auto [first, low] = about(t.b.slice(y, {0, 0}, {2, 3}, {1, 1}), 0.5);
+  const auto [second, high] = about(t.b.slice(y, {2, 0}, {4, 3}, {1, 1}), 0.5);
+  NodeId between = t.sub(first, second);
+  NodeId plain = t.add(t.add(low, high), t.mul(t.mul(between, between), t.b.broadcast(t.real(0.25), {3}, {})));
+  NodeId half = t.b.slice(plain, {1}, {3}, {1}), s = t.b.unary(Fn::Tanh, t.b.slice(spread, {1}, {3}, {1}));
+  NodeId d = t.b.unary(Fn::Tanh, half), other = t.b.unary(Fn::Tanh, t.b.slice(plain, {0}, {2}, {1}));
+  const prove::Meeting here{spread, {half}, {1}, true}, elsewhere{spread, {half}, {0}, true};
+  CHECK(t.equal_from({here}, s, d));
+  CHECK_FALSE(t.equal_from({here}, s, other));
+  CHECK_FALSE(t.equal_from({elsewhere}, t.b.unary(Fn::Tanh, t.b.slice(spread, {0}, {2}, {1})), d));  // a wrong hint changes nothing
+}
