@@ -253,6 +253,13 @@ Value deg2rad(Call& c) {
 }
 constexpr const char* kTwo = "self other";
 constexpr const char* kOne = "self";
+// What the gradient of abs multiplies by.
+Value sgn(Call& c) {
+  const NodeId x = c.t(0);
+  if (ir::is_complex(c.b.dtype(x))) unsupported("the direction of a complex number");
+  return c.out(c.un(Fn::Sign, x));
+}
+
 const OpRow kRows[] = {
     {"aten.add.Tensor", "self other alpha=1", add},
     {"aten.add.Scalar", "self other alpha=1", add},
@@ -330,6 +337,7 @@ const OpRow kRows[] = {
     {"aten.neg.default", kOne, unary, Fn::Neg},
     {"aten.abs.default", kOne, unary, Fn::Abs},
     {"aten.sign.default", kOne, unary, Fn::Sign},
+    {"aten.sgn.default", kOne, sgn},
     {"aten.floor.default", kOne, unary, Fn::Floor},
     {"aten.ceil.default", kOne, unary, Fn::Ceil},
     {"aten.trunc.default", kOne, unary, Fn::Trunc},

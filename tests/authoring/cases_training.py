@@ -253,3 +253,36 @@ variant(
     statuses={"loss": "PROVED", "gw": "REFUTED"},
     why="The mean over a rank's own sequences: the sum of the gradients is twice the mean's.",
 )
+
+
+# --- an absolute loss: its gradient is a sign
+def absolute_step(x: torch.Tensor, y: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    value, (found,) = gradients(lambda w: F.l1_loss(x @ w, y) + 0.125 * w.abs().sum(), [w])
+    return value, found
+
+
+def absolute_over_ranks(op: str) -> Callable[..., Any]:
+    def run(_: int, x: torch.Tensor, y: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        value, found = absolute_step(x, y, w)
+        return all_reduce(value, "avg"), all_reduce(found, op)
+
+    return run
+
+
+absolute = case(
+    "absolute_loss",
+    seq=absolute_step,
+    dist=absolute_over_ranks("avg"),
+    inputs={"x": Tensor((4, 3), SHARD), "y": Tensor((4, 2), SHARD), "w": Tensor((3, 2))},
+    outputs={"loss": {"expect": "Replicate"}, "gw": {"expect": "Replicate"}},
+    mesh=DP2,
+    verdict="PROVED",
+    why="The gradient of an absolute value is the sign, 0 at 0; the mean of the ranks' means over equally many rows is the mean.",
+)
+variant(
+    absolute,
+    "summed",
+    dist=absolute_over_ranks("sum"),
+    statuses={"loss": "PROVED", "gw": "REFUTED"},
+    why="Twice the mean, and the penalty on the weights twice.",
+)

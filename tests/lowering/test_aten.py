@@ -189,6 +189,8 @@ CALLS = [
     (aten._foreach_lerp_.Scalar, ([f(3), f(2)], [f(3), f(2)], 0.3), {}),
     (aten._foreach_norm.Scalar, ([f(3), f(2)], 2), {}),
     (aten.add.out, (f(3), f(3)), {"out": f(3)}),
+    (aten.sgn.default, (torch.tensor([-2.0, 0.0, 0.5], dtype=torch.float64),), {}),
+    (aten.sgn.default, (i(5, 4) - 2,), {}),
 ]  # fmt: skip
 
 # Of these nothing is promised but that they are refused, not guessed.
