@@ -167,9 +167,10 @@ const std::string& Evaluator::reason(ir::NodeId id) const {
   return id < failure_.size() && failure_[id] >= 0 ? reasons_[failure_[id]] : kNone;
 }
 
-void Evaluator::run(const std::vector<ir::NodeId>& targets) {
+void Evaluator::run(const std::vector<ir::NodeId>& targets, bool keep) {
   const size_t count = context_.g.nodes.size();
   values_.resize(count);
+  own_.resize(count, 0);
   failure_.resize(count, -1);
   std::vector<bool> needed(count);
   ir::NodeId last = 0;
@@ -181,6 +182,14 @@ void Evaluator::run(const std::vector<ir::NodeId>& targets) {
     if (!needed[id] || !values_[id].empty() || failure_[id] >= 0) continue;
     for (ir::NodeId x : context_.g[static_cast<ir::NodeId>(id)].in) needed[x] = true;
   }
+  std::vector<uint32_t> readers(keep ? 0 : count, 0);
+  if (!keep) {
+    for (ir::NodeId t : targets) ++readers[t];  // for good
+    for (ir::NodeId id = 0; id <= last && id < count; ++id) {
+      if (!needed[id] || !values_[id].empty() || failure_[id] >= 0) continue;
+      for (ir::NodeId x : context_.g[id].in) ++readers[x];
+    }
+  }
   for (ir::NodeId id = 0; id <= last && id < count; ++id) {
     if (!needed[id] || !values_[id].empty() || failure_[id] >= 0) continue;
     try {
@@ -188,6 +197,12 @@ void Evaluator::run(const std::vector<ir::NodeId>& targets) {
     } catch (const EvalError& error) {
       failure_[id] = static_cast<int32_t>(reasons_.size());
       reasons_.push_back(error.reason);
+    }
+    if (keep) continue;
+    for (ir::NodeId x : context_.g[id].in) {
+      if (--readers[x] != 0) continue;
+      values_[x].clear();
+      bytes_ -= std::exchange(own_[x], 0);
     }
   }
 }
@@ -266,8 +281,10 @@ void Evaluator::step(ir::NodeId id) {
   for (const Value& v : out) {
     context_.check(v.axes);
     SP_CHECK(v.data->size == static_cast<size_t>(v.blocks()));
-    bytes_ += bytes_of(v);
+    const bool shared = std::any_of(in.begin(), in.end(), [&](const Value* x) { return x->data == v.data; });
+    if (!shared) own_[id] += bytes_of(v);
   }
+  bytes_ += own_[id];
   if (bytes_ > context_.config.max_bytes) throw EvalError{"budget: too much memory"};
   values_[id] = std::move(out);
 }

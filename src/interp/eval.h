@@ -102,7 +102,8 @@ std::vector<Value> eval_opaque(Context& c, const ir::Node& n, const std::vector<
 class Evaluator {
  public:
   Evaluator(const ir::Graph& graph, const Inputs& inputs, Config config);
-  void run(const std::vector<ir::NodeId>& targets);
+  // With `keep`, all values on the way stay, too; without, each goes when the last that reads it is there.
+  void run(const std::vector<ir::NodeId>& targets, bool keep = true);
   const Value* get(ir::NodeId id) const;           // null: not evaluated, or failed
   const std::string& reason(ir::NodeId id) const;  // why it failed
   double work() const { return context_.work; }
@@ -114,6 +115,7 @@ class Evaluator {
   std::vector<std::vector<Value>> values_;  // per node; tuples have several
   std::vector<int32_t> failure_;            // index into reasons_, -1: none
   std::vector<std::string> reasons_;
+  std::vector<size_t> own_;  // bytes of a node's tensors, but for those that it shares with its operands
   size_t bytes_ = 0;
 };
 

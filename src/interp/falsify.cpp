@@ -107,7 +107,9 @@ Evaluator& Runs::reading(Number number, slong bits, Literals literals, uint64_t 
   c.literal_seed = seed;
   c.ties = ties;
   readings_.emplace_back(key, std::make_unique<Evaluator>(problem_.graph, *inputs_, c));
-  return *readings_.back().second;
+  Evaluator& e = *readings_.back().second;
+  if (number == Number::Interval && suspects_.size() > 2) e.run(suspects_, false);
+  return e;
 }
 
 // The difference must keep its direction and about its size when literals move inside their last place, alike on both sides. Midpoints of
@@ -119,7 +121,7 @@ bool Runs::stands_in_other_readings(Pair pair, const Comparison& found, slong bi
     const Literals literals = k == 0 ? Literals::Exact : k == 1 ? Literals::Closed : Literals::Perturbed;
     const auto middles = [&](Number number) -> std::pair<Interval, Interval> {
       Evaluator& e = reading(number, bits, literals, static_cast<uint64_t>(k), ties);
-      e.run({pair.first, pair.second});
+      e.run({pair.first, pair.second}, keeps(number));
       const Value *s = e.get(pair.first), *d = e.get(pair.second);
       return s && d ? at_index(*s, *d, found.index, found.imaginary) : std::pair(kUndecided, kUndecided);
     };
@@ -137,7 +139,7 @@ bool Runs::stands_in_other_readings(Pair pair, const Comparison& found, slong bi
 // Where ties had to be broken, neither value may depend on how.
 bool Runs::stands_for_other_ties(Pair pair, const Comparison& found, slong bits) {
   Evaluator& e = reading(bits > 0 ? Number::Ball : Number::Interval, bits, Literals::Exact, 0, Ties::Last);
-  e.run({pair.first, pair.second});
+  e.run({pair.first, pair.second}, keeps(bits > 0 ? Number::Ball : Number::Interval));
   const Value *s = e.get(pair.first), *d = e.get(pair.second);
   if (!s || !d) return false;
   const auto [x, y] = at_index(*s, *d, found.index, found.imaginary);
@@ -150,7 +152,7 @@ bool Runs::stands_for_other_ties(Pair pair, const Comparison& found, slong bits)
 Comparison Runs::confirm_with(Pair pair, const Comparison& suspect, std::string* how, Ties ties) {
   const auto attempt = [&](Number number, slong bits) -> std::optional<Comparison> {
     Evaluator& e = reading(number, bits, Literals::Exact, 0, ties);
-    e.run({pair.first, pair.second});
+    e.run({pair.first, pair.second}, keeps(number));
     const Value *s = e.get(pair.first), *d = e.get(pair.second);
     if (!s || !d) return std::nullopt;
     return compare(*s, *d);
@@ -168,7 +170,7 @@ Comparison Runs::confirm_with(Pair pair, const Comparison& suspect, std::string*
     }
     if (c && c->kind == Comparison::Kind::Differs && literals_matter_) {  // two spellings of one closed form?
       Evaluator& e = reading(Number::Interval, 0, Literals::Closed, 1, ties);
-      e.run({pair.first, pair.second});
+      e.run({pair.first, pair.second}, keeps(Number::Interval));
       const Value *s = e.get(pair.first), *d = e.get(pair.second);
       if (s && d) {
         const Comparison closed = compare(*s, *d);
@@ -295,6 +297,23 @@ class Falsifier {
     return out;
   }
 
+  // Of the goals that are to be decided, those that a plain evaluation leaves in doubt.
+  std::vector<ir::NodeId> suspects() const {
+    std::vector<ir::NodeId> out;
+    for (const Case& c : cases_) {
+      for (size_t k = 0; !c.done && k < c.candidates.size(); ++k) {
+        if (!c.candidates[k].goals || c.candidates.size() > 1) continue;
+        for (const auto& [x, y] : *c.candidates[k].goals) {
+          const Value *s = runs_->plain().get(x), *d = runs_->plain().get(y);
+          if (!s || !d) continue;
+          const Comparison::Kind kind = compare(*s, *d).kind;
+          if (kind == Comparison::Kind::Suspect || kind == Comparison::Kind::Open) out.insert(out.end(), {x, y});
+        }
+      }
+    }
+    return out;
+  }
+
   // One set of inputs, at the finest cut that the budget allows.
   void round(const InputMaker& maker, uint64_t seed, int variant, bool dense) {
     const std::vector<ir::NodeId> wanted = targets();
@@ -314,6 +333,7 @@ class Falsifier {
     }
     if (!dense) level_ = detail;
     blamer_.reset();
+    runs_->expect(suspects());
     for (Case& c : cases_) {
       if (c.done) continue;
       Refutation refutation;

@@ -47,12 +47,17 @@ class Runs {
   Evaluator& plain() { return *plain_; }  // intervals, literals with their width
   // Decides a suspect pair: in balls of a precision that the radii ask for, with literals as points, and under other readings of them.
   Comparison confirm(Pair pair, const Comparison& suspect, std::string* how);
+  // Nodes that confirm() will be asked about: other readings in intervals evaluate them in one go, and keep nothing else.
+  void expect(std::vector<ir::NodeId> suspects) { suspects_ = std::move(suspects); }
 
  private:
   Evaluator& reading(Number number, slong bits, Literals literals, uint64_t seed, Ties ties = Ties::Open);
   Comparison confirm_with(Pair pair, const Comparison& suspect, std::string* how, Ties ties);
   bool stands_for_other_ties(Pair pair, const Comparison& found, slong bits);
   Config base() const;
+  bool keeps(Number number) const {
+    return number == Number::Ball || suspects_.size() <= 2;
+  }  // balls go one by one, and share what they can
   bool stands_in_other_readings(Pair pair, const Comparison& found, slong bits, Ties ties);
   const link::Problem& problem_;
   std::shared_ptr<const Inputs> inputs_;
@@ -60,6 +65,7 @@ class Runs {
   util::WorkClock::time_point deadline_;
   bool literals_matter_ = false, ties_matter_ = false;
   std::unique_ptr<Evaluator> plain_;
+  std::vector<ir::NodeId> suspects_;
   using Key = std::tuple<Number, slong, Literals, uint64_t, Ties>;
   std::vector<std::pair<Key, std::unique_ptr<Evaluator>>> readings_;
 };

@@ -2,6 +2,7 @@
 #include "report/check.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -39,6 +40,12 @@ constexpr int64_t kUnrolledRounds = 4;  // shorter loops are not worth an induct
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 double limit_seconds_since(util::WorkClock::time_point start) {
   return std::chrono::duration<double>(util::WorkClock::now() - start).count();
+}
+
+// What one evaluation may hold where nothing is said: a model of real size needs 2 GB, and a check holds up to twice that.
+uint64_t bytes_to_evaluate() {
+  const auto memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  return static_cast<uint64_t>(std::clamp(memory / 8, 0x1p29, 0x1p31));
 }
 
 uint64_t peak_bytes() {
@@ -662,7 +669,7 @@ class Check {
     o.manifest_path = m_.path;
     o.manifest_canonical = m_.canonical;
     o.seconds = options_.time_limit > 0 ? left() * 0.8 : 60;
-    if (options_.memory_limit) o.bytes = options_.memory_limit / 2;
+    o.bytes = options_.memory_limit ? options_.memory_limit / 2 : bytes_to_evaluate();
     return o;
   }
 

@@ -292,6 +292,21 @@ TEST_CASE("real sizes cost little") {
   CHECK(v.data->r[0] < v.data->m[0] * 1e-12);
 }
 
+TEST_CASE("values on the way go when nothing reads them any more") {
+  Bench t;
+  const NodeId x = t.in({3}, {1, 2, 3});
+  const NodeId y = t.b.binary(Fn::Add, x, x), z = t.b.binary(Fn::Mul, y, x), w = t.b.binary(Fn::Add, z, y);
+  Evaluator e(t.g, t.inputs, t.config);
+  e.run({w, y}, false);
+  REQUIRE(e.get(w) != nullptr);
+  REQUIRE(e.get(y) != nullptr);  // asked for
+  CHECK(e.get(z) == nullptr);
+  CHECK(Bench::elements(*e.get(w)) == std::vector<double>{4, 12, 24});
+  e.run({z});  // made again
+  REQUIRE(e.get(z) != nullptr);
+  CHECK(Bench::elements(*e.get(z)) == std::vector<double>{2, 8, 18});
+}
+
 TEST_CASE("a budget ends in a reason, not in an answer") {
   Bench t;
   t.config.max_blocks = 100;
