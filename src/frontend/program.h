@@ -61,6 +61,14 @@ struct Loop {
   std::vector<Carried> carried;
 };
 
+// A branch in which ranks communicate: its nodes, [begin, end), are run only where `condition` holds, a scalar truth value outside of them.
+// What a branch gives is selected by the condition, so that only communication has to know.
+struct Branch {
+  ir::NodeId begin = 0, end = 0;
+  ir::NodeId condition = ir::kNoNode;
+  std::vector<char> taken;  // by rank, if the condition depends on nothing but the rank; else empty
+};
+
 struct Program {
   enum class Kind : uint8_t { PerRank, Spmd } kind = Kind::PerRank;  // Spmd: one program for all ranks (HLO, StableHLO, GraphDef)
   std::string file;
@@ -76,7 +84,8 @@ struct Program {
   // Asynchronous communication: (operation, number of nodes that the program had when it waited for it). An operation without an entry
   // blocks where its result is first used.
   std::vector<std::pair<ir::NodeId, ir::NodeId>> waits;
-  std::vector<Loop> loops;  // inner ones before those that hold them; empty unless asked for
+  std::vector<Branch> branches;  // outer ones after those in them
+  std::vector<Loop> loops;       // inner ones before those that hold them; empty unless asked for
   // Several graphs joined by the linker: how many outputs (the last ones) are only values handed from one graph to the next.
   size_t handed_on = 0;
 };

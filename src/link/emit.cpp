@@ -265,7 +265,8 @@ Failure Linker::plan_communication(std::vector<std::vector<CommOp>>& ops) {
     for (const Site& site : sites_of[ranks_[r].get()]) {
       const ir::Node& node = ranks_[r]->graph[site.node];
       std::vector<int64_t> list;
-      if (Failure f = members_of(r, node, list)) return f;
+      if (!idle(r, site.node))
+        if (Failure f = members_of(r, node, list)) return f;
       if (is_collective(node.op) && node.group && list.size() > 1) {
         std::vector<std::string>& own = used[list][static_cast<int64_t>(r)];
         if (std::find(own.begin(), own.end(), node.group->name) == own.end()) own.push_back(node.group->name);
@@ -295,6 +296,7 @@ Failure Linker::plan_communication(std::vector<std::vector<CommOp>>& ops) {
     for (size_t k = 0; k < sites.size(); ++k) {
       const ir::Node& node = ranks_[r]->graph[sites[k].node];
       const std::vector<int64_t>& list = members[r][k];
+      if (idle(r, sites[k].node)) continue;
       CommOp op;
       op.node = sites[k].node;
       op.op = &node;
@@ -333,11 +335,18 @@ Failure Linker::plan_communication(std::vector<std::vector<CommOp>>& ops) {
     }
   }
   schedule_ = simulate(ops, comms);
+  if (!schedule_.faults.empty() && faults_are_open()) {
+    open_schedule_ = true;
+    schedule_.faults.clear();
+    schedule_.events.clear();
+    for (std::vector<char>& failed : schedule_.failed) std::fill(failed.begin(), failed.end(), 1);
+  }
   return std::nullopt;
 }
 
 // What stands for the result of communication that cannot complete.
 void Linker::poison(size_t r, ir::NodeId id) {
+  if (open_schedule_) return open_result(r, id);
   const ir::Node& node = ranks_[r]->graph[id];
   if (node.op == ir::Op::Send) return;
   b_.label = node.label;
@@ -370,7 +379,11 @@ void Linker::emit_until(size_t r, ir::NodeId stop) {
       continue;
     }
     auto it = comm_of_[r].find(id);
-    if (it == comm_of_[r].end()) {  // a collective of one rank
+    if (idle(r, id)) {  // not run: what is selected is another branch
+      if (node.op != ir::Op::Send) map[id] = b_.uninit(node.dtype, node.shape);
+      side(static_cast<int>(r));
+      poisoned_.resize(out.graph.nodes.size(), 0);
+    } else if (it == comm_of_[r].end()) {  // a collective of one rank
       bool zero = node.op == ir::Op::Permute;
       for (size_t k = 0; zero && k + 1 < node.b.size(); k += 2) zero = node.b[k] != node.b[k + 1];
       SP_CHECK(node.shape == b_.shape(map[node.in[0]]));
@@ -387,6 +400,10 @@ void Linker::complete(const Event& event) {
   for (const Event::Place& p : event.places) {
     size_t r = static_cast<size_t>(p.rank);
     emit_until(r, comm_[r][p.index].node);
+  }
+  if (!meets_as_a_whole(event)) {
+    for (const Event::Place& p : event.places) open_result(static_cast<size_t>(p.rank), comm_[static_cast<size_t>(p.rank)][p.index].node);
+    return;
   }
   const CommOp& first = comm_[static_cast<size_t>(event.places[0].rank)][event.places[0].index];
   b_.label = first.op->label;

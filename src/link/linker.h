@@ -96,6 +96,13 @@ class Linker {
   void collective(const Event& event);
   void poison(size_t rank, ir::NodeId id);
   Failure plan_communication(std::vector<std::vector<CommOp>>& ops);
+  // --- branches.cpp
+  bool idle(size_t rank, ir::NodeId node) const;
+  std::vector<ir::NodeId> conditions(size_t rank, ir::NodeId node) const;
+  ir::NodeId computed_as(ir::NodeId node);
+  bool meets_as_a_whole(const Event& event);
+  bool faults_are_open() const;
+  void open_result(size_t rank, ir::NodeId id);
   // --- loops.cpp
   void relate_loops();
   void pair_loops();
@@ -142,8 +149,11 @@ class Linker {
   std::vector<std::vector<CommOp>> comm_;                        // [rank]
   std::vector<std::unordered_map<ir::NodeId, size_t>> comm_of_;  // [rank]: node -> index in comm_
   Schedule schedule_;
-  std::vector<char> poisoned_;  // joint node -> depends on communication that cannot complete
-  std::string blocked_;         // why
+  bool open_schedule_ = false;                            // a fault of it may be none
+  std::vector<ir::NodeId> computed_as_;                   // joint node -> the first one that is computed as it is
+  std::unordered_map<std::string, ir::NodeId> first_of_;  // by operator, attributes and operands
+  std::vector<char> poisoned_;                            // joint node -> depends on communication that cannot complete
+  std::string blocked_;                                   // why
   std::unordered_map<const frontend::Program*, std::unique_ptr<Names>> input_names_, output_names_;
   // Kept loops. Sides: 0 is the sequential program, 1 + r is rank r.
   const frontend::Program& program(size_t side) const { return side == 0 ? *seq_ : *ranks_[side - 1]; }

@@ -150,6 +150,8 @@ Result<ProgramPtr> join(const std::vector<ProgramPtr>& programs, std::vector<std
       ir::NodeId at = p2 < map.size() ? map[p2] : static_cast<ir::NodeId>(out->graph.nodes.size());
       out->waits.emplace_back(map[waited], at);
     }
+    for (const frontend::Branch& branch : p.branches)
+      out->branches.push_back({map[branch.begin], map[branch.end - 1] + 1, map[branch.condition], branch.taken});
     out->notes.insert(out->notes.end(), p.notes.begin(), p.notes.end());
     auto list = [](std::vector<std::string>& names) {
       size_t more = names.size() > 6 ? names.size() - 6 : 0;

@@ -2,11 +2,12 @@
 // Calls, loops, conditionals, tuples, asynchronous pairs and custom calls of XLA programs.
 //
 // Everything is inlined. A while loop is run here: its condition must fold to a constant in every round (integer counters do), so the loop
-// is unrolled, with a bound on rounds. A conditional on a constant is its branch; any other one is evaluated in both branches and selected,
-// which is right only where the branches have no effects.
+// is unrolled, with a bound on rounds. A conditional on a constant is its branch; any other one is evaluated in both branches and selected.
+// If ranks communicate in them, the linker is told which nodes belong to which branch.
 #include <fmt/format.h>
 
 #include <set>
+#include <utility>
 
 #include "lower/hlo_internal.h"
 
@@ -49,7 +50,7 @@ Value HloLowering::composite(const Call& c) {
 }
 
 Value HloLowering::while_loop(const Call& c) {
-  if (keep_loops_ > 0 && !mapped_)
+  if (keep_loops_ > 0 && !mapped_ && !in_branch_)
     if (std::optional<Value> kept = kept_loop(c)) return *kept;
   const uint32_t condition = called(c, 0), body = called(c, 1);
   // HLO carries one value (usually a tuple); StableHLO's several values may come as one tuple or as operands.
@@ -118,32 +119,90 @@ Value HloLowering::choose(NodeId condition, const Value& yes, const Value& no) {
   }
 }
 
+// What a condition is on each rank, if it depends on nothing else: the nodes that it is made of are folded again for each rank's id.
+std::vector<char> HloLowering::by_rank(NodeId condition) {
+  constexpr size_t kMaxNodes = 1000;
+  constexpr int64_t kMaxRanks = 4096;
+  const int64_t partitions = std::max<int64_t>(1, m.num_partitions), replicas = std::max<int64_t>(1, m.replica_count);
+  std::set<NodeId> cone{condition};
+  for (auto it = cone.rbegin(); it != cone.rend(); ++it) {
+    cone.insert(b.g[*it].in.begin(), b.g[*it].in.end());
+    if (cone.size() > kMaxNodes) return {};
+  }
+  if (partitions > kMaxRanks || replicas > kMaxRanks || partitions * replicas > kMaxRanks) return {};
+  std::vector<char> out;
+  const Mark start = mark();
+  for (int64_t rank = 0; rank < partitions * replicas; ++rank) {
+    std::map<NodeId, NodeId> value;
+    for (NodeId id : cone) {
+      const ir::Node n = b.g[id];
+      std::vector<NodeId> xs;
+      for (NodeId x : n.in) xs.push_back(value.at(x));
+      NodeId made = ir::kNoNode;
+      switch (n.op) {
+        case ir::Op::Const:
+        case ir::Op::Dense: made = id; break;
+        case ir::Op::RankId: made = integer(n.a[0] ? rank / partitions : rank % partitions, n.dtype); break;
+        case ir::Op::Map: made = map(n.fn, xs, n.dtype); break;
+        case ir::Op::Reshape: made = reshape(xs[0], n.shape); break;
+        case ir::Op::Slice: made = slice(xs[0], n.a, n.b, n.c); break;
+        case ir::Op::DynamicSlice: made = dynamic_slice(xs[0], {xs.begin() + 1, xs.end()}, n.a); break;
+        default: break;
+      }
+      if (made == ir::kNoNode) {
+        rewind(start);
+        return {};
+      }
+      value[id] = made;
+    }
+    const std::optional<int64_t> known = integer_value(value.at(condition));
+    rewind(start);
+    if (!known) return {};
+    out.push_back(*known != 0);
+  }
+  return out;
+}
+
+// Branch k. If ranks communicate in it, the linker must know when it is run.
+Value HloLowering::branch(const Call& c, size_t k, NodeId condition) {
+  const uint32_t target = called(c, k);
+  const auto begin = static_cast<NodeId>(b.g.nodes.size());
+  const bool was_in = std::exchange(in_branch_, in_branch_ || has_effects(target));
+  // HLO gives each branch its own operand; a StableHLO branch takes whatever follows (the values that it captures).
+  const bool own = c.in.size() == c.ins.called.size() + 1 && computation(target).parameters.size() == 1;
+  Value out = evaluate(target, own                                      ? c.in.subspan(k + 1, 1)
+                               : computation(target).parameters.empty() ? c.in.subspan(0, 0)
+                                                                        : c.in.subspan(1));
+  in_branch_ = was_in;
+  const auto end = static_cast<NodeId>(b.g.nodes.size());
+  const bool communicates = std::any_of(b.g.nodes.begin() + begin, b.g.nodes.end(),
+                                        [](const ir::Node& n) { return n.op >= ir::Op::AllReduce && n.op <= ir::Op::LocalToGlobal; });
+  if (communicates && condition != ir::kNoNode) program_.branches.push_back({begin, end, condition, by_rank(condition)});
+  return out;
+}
+
 Value HloLowering::conditional(const Call& c) {
   const NodeId index = node(c, 0);
   const size_t n = c.ins.called.size();
   need(n >= 1 && b.shape(index).empty(), "needs branches and a scalar that chooses");
   const bool two_way = b.dtype(index) == DType::Bool;
   need(!two_way || n == 2, "needs two branches");
-  // HLO gives each branch its own operand; a StableHLO branch takes whatever follows (the values that it captures).
-  const auto branch = [&](size_t k) {
-    const uint32_t target = called(c, k);
-    if (c.in.size() == n + 1 && computation(target).parameters.size() == 1) return evaluate(target, c.in.subspan(k + 1, 1));
-    if (computation(target).parameters.empty()) return evaluate(target, {});
-    return evaluate(target, c.in.subspan(1));
-  };
   if (const auto known = integer_value(index)) {
-    if (two_way) return branch(*known ? 0 : 1);
-    return branch(*known >= 0 && *known < static_cast<int64_t>(n) ? static_cast<size_t>(*known) : n - 1);
+    if (two_way) return branch(c, *known ? 0 : 1, ir::kNoNode);
+    return branch(c, *known >= 0 && *known < static_cast<int64_t>(n) ? static_cast<size_t>(*known) : n - 1, ir::kNoNode);
   }
+  if (n == 1) return branch(c, 0, ir::kNoNode);
   for (uint32_t k : c.ins.called) {
-    if (has_effects(k)) throw Unsupported{"a conditional on data or on the rank whose branches communicate or draw"};
+    if (effect(k) == Effect::Other)
+      throw Unsupported{"a conditional on data or on the rank whose branches draw, or read or write data outside"};
   }
-  if (two_way) return choose(index, branch(0), branch(1));
-  Value out = branch(n - 1);  // also taken where the index is out of range
-  for (size_t k = n - 1; k-- > 0;) {
-    const NodeId here = map(Fn::Eq, {index, integer(static_cast<int64_t>(k), b.dtype(index))}, DType::Bool);
-    out = choose(here, branch(k), out);
-  }
+  // When each branch is run; the last one also where the index is out of range.
+  std::vector<NodeId> here;
+  if (two_way) here.push_back(index);
+  while (here.size() + 1 < n) here.push_back(map(Fn::Eq, {index, integer(static_cast<int64_t>(here.size()), b.dtype(index))}, DType::Bool));
+  const NodeId none = map(Fn::Not, {here.size() == 1 ? here[0] : map(Fn::Or, here, DType::Bool)}, DType::Bool);
+  Value out = branch(c, n - 1, none);
+  for (size_t k = n - 1; k-- > 0;) out = choose(here[k], branch(c, k, here[k]), out);
   return out;
 }
 

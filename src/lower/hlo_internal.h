@@ -74,6 +74,9 @@ std::optional<Tiling> parse_sdy_tiling(std::string_view text, const std::vector<
 // Splits "{a, b}" or "[a, b]" or "a, b" at the commas of its top level; brackets and strings are kept whole.
 std::vector<std::string> split_top_level(std::string_view text);
 
+// What running a computation does beside giving its value: reads the rank's id or takes part in collectives; messages, draws, I/O.
+enum class Effect : uint8_t { None, Communicates, Other };
+
 class HloLowering {
  public:
   HloLowering(const hlo::Module& module, const frontend::ConstantSource& constants, int64_t keep_loops = 0);
@@ -96,7 +99,8 @@ class HloLowering {
   Value evaluate(uint32_t computation, std::span<const Value> arguments);
   Value lower(const hlo::Computation& parent, const hlo::Instruction& ins, std::span<const Value> in);
   const std::vector<bool>& live(uint32_t computation);
-  bool has_effects(uint32_t computation);                                  // collectives, rank ids, draws, I/O in it or in what it calls
+  Effect effect(uint32_t computation);  // the strongest one in it or in what it calls
+  bool has_effects(uint32_t computation) { return effect(computation) != Effect::None; }
   std::optional<std::string> attribute_text(const hlo::Instruction& ins);  // nullopt: too long to be kept
   std::optional<std::string> computation_text(std::span<const uint32_t> roots);
   Value opaque(const Call& c, const std::string& reason);  // hlo_opaque.cpp
@@ -107,14 +111,15 @@ class HloLowering {
 
   // What was made since a mark is taken back.
   struct Mark {
-    size_t nodes, unsupported, loops;
+    size_t nodes, unsupported, loops, branches;
     int64_t draws;
   };
-  Mark mark() const { return {b.g.nodes.size(), program_.unsupported.size(), program_.loops.size(), draws_}; }
+  Mark mark() const { return {b.g.nodes.size(), program_.unsupported.size(), program_.loops.size(), program_.branches.size(), draws_}; }
   void rewind(const Mark& to) {
     b.g.nodes.resize(to.nodes);
     program_.unsupported.resize(to.unsupported);
     program_.loops.resize(to.loops);
+    program_.branches.resize(to.branches);
     draws_ = to.draws;
   }
 
@@ -226,6 +231,8 @@ class HloLowering {
   Value while_loop(const Call& c);
   std::optional<Value> kept_loop(const Call& c);  // hlo_loops.cpp
   Value conditional(const Call& c);
+  Value branch(const Call& c, size_t k, ir::NodeId condition);
+  std::vector<char> by_rank(ir::NodeId condition);
   Value choose(ir::NodeId condition, const Value& yes, const Value& no);
   Value tuple(const Call& c);
   Value get_tuple_element(const Call& c);
@@ -260,10 +267,11 @@ class HloLowering {
   int depth_ = 0;
   bool mapped_ = false;  // inside a region that is applied to whole tensors: declared shapes do not hold
   bool manual_seen_ = false, collective_seen_ = false;
+  bool in_branch_ = false;  // in a branch that communicates
   int64_t steps_ = 0, draws_ = 0;
   int64_t keep_loops_ = 0;  // loops of more rounds are kept; 0: none
   std::map<uint32_t, std::vector<bool>> live_;
-  std::map<uint32_t, bool> effects_;
+  std::map<uint32_t, Effect> effects_;
 };
 
 // Calls `visit` with every array type of `type`, or every leaf of `value`, in order; nothing recurses on the nesting that the input chose.
@@ -272,9 +280,9 @@ void for_each_leaf(const Value& value, const std::function<void(const Value&)>& 
 std::string type_text(const hlo::Type& type);
 // The value of attribute `key` among those kept verbatim, or "".
 std::string_view other_attribute(const hlo::Instruction& ins, std::string_view key);
-// Opcodes that are collectives, messages, rank ids, draws or I/O.
+// Opcodes that are collectives or read the rank's id; all of these, messages, draws and I/O.
 bool is_collective(std::string_view opcode);
-bool has_effect(std::string_view opcode);
+Effect effect_of(std::string_view opcode);
 // Custom calls that change nothing but layout, memory space or annotations.
 bool is_identity_target(std::string_view target);
 

@@ -125,6 +125,8 @@ std::optional<Value> HloLowering::kept_loop(const Call& c) {
     const Value out = evaluate(body, in);
     stamp();
     if (program_.unsupported.size() != start.unsupported || draws_ != start.draws) return give_up();
+    // Whether all ranks decide a branch alike is asked of the values that they have, and a round has unknowns.
+    if (program_.branches.size() != start.branches) return give_up();
     for (size_t id = loop.begin; id < b.g.nodes.size(); ++id)
       if (b.g.nodes[id].op == ir::Op::Random) return give_up();
     std::vector<Value> values{out};

@@ -113,16 +113,16 @@ bool HloLowering::matches(const Value& value, const hlo::Type& type) const {
 
 // --- effects and liveness
 
-bool HloLowering::has_effects(uint32_t root) {
+Effect HloLowering::effect(uint32_t root) {
   if (auto it = effects_.find(root); it != effects_.end()) return it->second;
   std::vector<uint32_t> stack{root};
   std::set<uint32_t> seen{root};
-  bool found = false;
-  while (!stack.empty() && !found) {
+  Effect found = Effect::None;
+  while (!stack.empty() && found != Effect::Other) {
     const hlo::Computation& comp = computation(stack.back());
     stack.pop_back();
     for (const hlo::Instruction& ins : comp.instructions) {
-      found = found || has_effect(normal_opcode(ins.opcode));
+      found = std::max(found, effect_of(normal_opcode(ins.opcode)));
       for (uint32_t k : ins.called) {
         if (seen.insert(k).second) stack.push_back(k);
       }
@@ -141,7 +141,7 @@ const std::vector<bool>& HloLowering::live(uint32_t index) {
   for (size_t i = comp.instructions.size(); i-- > 0;) {
     const hlo::Instruction& ins = comp.instructions[i];
     if (!keep[i]) {
-      keep[i] = has_effect(normal_opcode(ins.opcode)) ||
+      keep[i] = effect_of(normal_opcode(ins.opcode)) != Effect::None ||
                 std::any_of(ins.called.begin(), ins.called.end(), [&](uint32_t k) { return has_effects(k); });
     }
     if (!keep[i]) continue;

@@ -77,7 +77,7 @@ Value HloLowering::opaque(const Call& c, const std::string& reason) {
   for_each_leaf(c.ins.type, [&](const hlo::Type& t) {
     if (t.dtype != ir::DType::Token && t.dtype != ir::DType::Invalid) results.emplace_back(t.dtype, t.shape);
   });
-  bool unique = has_effect(normal_opcode(c.ins.opcode)) || other_attribute(c.ins, "custom_call_has_side_effect") == "true" ||
+  bool unique = effect_of(normal_opcode(c.ins.opcode)) != Effect::None || other_attribute(c.ins, "custom_call_has_side_effect") == "true" ||
                 other_attribute(c.ins, "has_side_effect") == "true" || names_communication(c.ins.custom_call_target);
   for (uint32_t k : c.ins.called) unique = unique || has_effects(k);
   const std::optional<std::string> own = attribute_text(c.ins);

@@ -26,10 +26,12 @@ bool is_collective(std::string_view opcode) {
   return names.count(opcode) != 0;
 }
 
-bool has_effect(std::string_view opcode) {
+Effect effect_of(std::string_view opcode) {
   static const std::set<std::string, std::less<>> names{
-      "partition-id", "replica-id", "rng", "rng-get-and-update-state", "infeed", "outfeed", "send", "send-done", "recv", "recv-done"};
-  return is_collective(opcode) || names.count(opcode) != 0;
+      "rng", "rng-get-and-update-state", "infeed", "outfeed", "send", "send-done", "recv", "recv-done"};
+  return names.count(opcode) != 0                                                      ? Effect::Other
+         : is_collective(opcode) || opcode == "partition-id" || opcode == "replica-id" ? Effect::Communicates
+                                                                                       : Effect::None;
 }
 
 const HloLowering::Handlers& HloLowering::handlers() {

@@ -189,6 +189,13 @@ Maker::ProgramPtr Maker::apply(const Kind& kind, const ProgramPtr& program, Node
     if (moved != kNoNode) waits.emplace_back(moved, start[std::min<size_t>(position, old.nodes.size())]);
   }
   p.waits = std::move(waits);
+  for (frontend::Branch& branch : p.branches) {
+    if (site <= branch.condition) branch.taken.clear();  // which ranks take it may be another question now
+    branch.begin = start[branch.begin];
+    branch.end = start[branch.end];
+    if (map[branch.condition] == kNoNode) return nullptr;
+    branch.condition = map[branch.condition];
+  }
   return made;
 }
 

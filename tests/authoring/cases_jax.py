@@ -459,3 +459,53 @@ variant(
     dist=masked_experts(lambda g: (jnp.roll(g, 1, axis=1) > 0).astype(jnp.float32)),
     why="The mask is the next expert's.",
 )
+
+
+def product_if(otherwise: Callable[[Any], Any]) -> Callable[..., Any]:
+    def layer(n: Any, x: Any, w: Any) -> Any:
+        return lax.cond(n > 6, lambda: lax.psum(x @ w, "tp"), lambda: otherwise(x @ w))
+
+    return layer
+
+
+by_data = case(
+    "jax_branch_on_data",
+    mesh={"tp": 2},
+    args=[((), I32), ((4, 6), F32), ((6, 5), F32)],
+    specs=(P(), P(None, "tp"), P("tp")),
+    out=P(),
+    forms=BOTH,
+    seq=lambda n, x, w: jnp.where(n > 6, x @ w, 2 * (x @ w)),
+    dist=product_if(lambda y: 2 * lax.psum(y, "tp")),
+    verdict="PROVED",
+    why="All ranks have the same condition, so they take the same branch, and meet in it.",
+)
+variant(by_data, "no_psum", dist=product_if(lambda y: 2 * y), why="One branch leaves partial sums.")
+
+
+def product_on(factor: Callable[[Any], Any]) -> Callable[..., Any]:
+    def layer(x: Any, w: Any) -> Any:
+        first = lax.axis_index("dp") == 0
+        return lax.cond(first, lambda: lax.psum(x @ w, "tp"), lambda: factor(jnp.tanh(x @ w)))
+
+    return layer
+
+
+by_rank = case(
+    "jax_branch_on_rank",
+    mesh={"dp": 2, "tp": 2},
+    args=[((4, 6), F32), ((6, 5), F32)],
+    specs=(P("dp", "tp"), P("tp")),
+    out=P("dp"),
+    forms=BOTH,
+    seq=lambda x, w: jnp.concatenate([x[:2] @ w, jnp.tanh(x[2:, :3] @ w[:3]) + jnp.tanh(x[2:, 3:] @ w[3:])]),
+    dist=product_on(lambda y: lax.psum(y, "tp")),
+    verdict="PROVED",
+    why="The ranks of one half of dp sum, those of the other half do something else: each sum has all of its ranks.",
+)
+variant(
+    by_rank,
+    "average",
+    dist=product_on(lambda y: lax.pmean(y, "tp")),
+    why="The second half averages.",
+)

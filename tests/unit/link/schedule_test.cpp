@@ -152,3 +152,54 @@ TEST_CASE("group order is the order of the list") {
   std::vector<double> x = v.at(p.outputs[0].sequential);
   CHECK(close(v.at(p.outputs[0].distributed[0]), {x[2], x[3], x[0], x[1]}));
 }
+
+TEST_CASE("communication in branches") {
+  // A sum in a branch, chosen by n, which the manifest has as one number, or by what the rank has of x.
+  const auto branching = [](Maker& k, NodeId x, NodeId condition, std::vector<char> taken = {}) {
+    const auto begin = static_cast<NodeId>(k.p.graph.nodes.size());
+    const NodeId y = sum(k, x, "g");
+    k.p.branches.push_back({begin, static_cast<NodeId>(k.p.graph.nodes.size()), condition, std::move(taken)});
+    return k.b.select(k.b.broadcast(condition, {4}, {}), y, x);
+  };
+  const auto positive = [](Maker& k, NodeId x, int64_t place) {
+    const NodeId number = k.b.reshape(k.b.slice_dim(x, 0, place, place + 1), {});
+    return k.b.compare(ir::Fn::Gt, number, k.b.constant(ir::Literal::real(0), ir::DType::F32));
+  };
+  SUBCASE("all ranks decide alike") {
+    const link::Problem p = two([&](Maker& k, NodeId x, int) { return branching(k, x, positive(k, x, 0)); });
+    CHECK(p.faults.empty());
+    CHECK(p.opaque_nodes.empty());
+  }
+  SUBCASE("each by another value") {
+    const link::Problem p = two([&](Maker& k, NodeId x, int r) { return branching(k, x, positive(k, x, r)); });
+    CHECK(p.faults.empty());
+    CHECK(p.opaque_nodes.size() == 2);
+    CHECK(p.opaque_reasons.at(0).find("decide alike") != std::string::npos);
+  }
+  SUBCASE("one rank alone, if it ever does: no hang is claimed") {
+    const link::Problem p = two([&](Maker& k, NodeId x, int r) { return r == 0 ? branching(k, x, positive(k, x, 0)) : x; });
+    CHECK(p.faults.empty());
+    CHECK(p.opaque_nodes.size() == 1);
+  }
+  SUBCASE("one rank alone, by its id: it hangs") {
+    const link::Problem p = two([&](Maker& k, NodeId x, int) { return branching(k, x, positive(k, x, 0), {1, 0}); });
+    REQUIRE(p.faults.size() == 1);
+    CHECK(p.faults[0].kind == "would-hang");
+  }
+  SUBCASE("no rank takes the branch") {
+    const link::Problem p = two([&](Maker& k, NodeId x, int) { return branching(k, x, positive(k, x, 0), {0, 0}); });
+    CHECK(p.faults.empty());
+    CHECK(p.opaque_nodes.empty());
+  }
+  SUBCASE("of a permutation only those take part that send or receive: no hang is claimed") {
+    const link::Problem p = two([&](Maker& k, NodeId x, int) {
+      const NodeId condition = positive(k, x, 0);
+      const auto begin = static_cast<NodeId>(k.p.graph.nodes.size());
+      const NodeId y = k.b.permute(x, {0, 0}, Maker::group("g"));
+      k.p.branches.push_back({begin, static_cast<NodeId>(k.p.graph.nodes.size()), condition, {1, 0}});
+      return k.b.select(k.b.broadcast(condition, {4}, {}), y, x);
+    });
+    CHECK(p.faults.empty());
+    CHECK(p.opaque_nodes.size() == 1);
+  }
+}

@@ -486,16 +486,37 @@ TEST_CASE("calls, choices and communication by their other names") {
   CHECK(std::any_of(draw.graph.nodes.begin(), draw.graph.nodes.end(), [](const ir::Node& n) { return n.op == Op::Random; }));
 }
 
-TEST_CASE("conditionals whose branches communicate are not selected from") {
+TEST_CASE("branches that communicate are named, with the ranks that take them") {
   const std::string branches =
-      "b0 {\n  a = f32[] parameter(0)\n  ROOT s = f32[] all-reduce(a), replica_groups={{0,1}}, to_apply=add\n}\n\n"
-      "b1 {\n  ROOT a.1 = f32[] parameter(0)\n}\n\n";
-  const auto p =
-      lowered(module_of("  i = pred[] parameter(0)\n  x = f32[] parameter(1)\n  ROOT r = f32[] conditional(i, x, x), true_computation=b0, "
-                        "false_computation=b1\n",
-                        "", branches));
-  REQUIRE(p.unsupported.size() == 1);
-  for (const ir::Node& n : p.graph.nodes) CHECK(n.op != Op::AllReduce);
+      "b0 {\n  a = f32[] parameter(0)\n  ROOT s = f32[] all-reduce(a), channel_id=1, use_global_device_ids=true, "
+      "replica_groups={{0,1},{2,3}}, "
+      "to_apply=add\n}\n\nb1 {\n  ROOT a.1 = f32[] parameter(0)\n}\n\n";
+  const std::string chosen = "  ROOT r = f32[] conditional(i, x, x), true_computation=b0, false_computation=b1\n",
+                    x = "  x = f32[] parameter(0)\n";
+  SUBCASE("on data") {
+    const auto p = lowered(module_of(x + "  i = pred[] parameter(1)\n" + chosen, ", num_partitions=4", branches));
+    CHECK(p.unsupported.empty());
+    REQUIRE(p.branches.size() == 1);
+    CHECK(p.branches[0].taken.empty());
+    CHECK(p.branches[0].condition < p.branches[0].begin);
+    for (ir::NodeId id = 0; id < p.graph.nodes.size(); ++id)
+      CHECK((p.graph[id].op == Op::AllReduce) <= (p.branches[0].begin <= id && id < p.branches[0].end));
+  }
+  SUBCASE("on the rank") {
+    const auto p = lowered(
+        module_of(x + "  k = u32[] partition-id()\n  two = u32[] constant(2)\n  i = pred[] compare(k, two), direction=GE\n" + chosen,
+                  ", num_partitions=4", branches));
+    CHECK(p.unsupported.empty());
+    REQUIRE(p.branches.size() == 1);
+    CHECK(p.branches[0].taken == std::vector<char>{0, 0, 1, 1});
+  }
+  SUBCASE("what draws is not selected from") {
+    const auto p = lowered(module_of(x + "  i = pred[] parameter(1)\n" + chosen, "",
+                                     "b0 {\n  a = f32[] parameter(0)\n  l = f32[] constant(0)\n  ROOT s = f32[] rng(l, a), "
+                                     "distribution=rng_uniform\n}\n\nb1 {\n  ROOT a.1 = f32[] parameter(0)\n}\n\n"));
+    CHECK(p.unsupported.size() == 1);
+    CHECK(p.branches.empty());
+  }
 }
 
 TEST_CASE("roundings to 8 bits stay apart by their format") {
