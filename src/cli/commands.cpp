@@ -77,6 +77,12 @@ int answer_unknown(bool json, const std::string& reason, const std::string& deta
 
 namespace {
 
+// Files of the linked programs are not written where there are none.
+void say_unwritten(const CheckArgs& args) {
+  for (const std::string& path : {args.relation_out, args.dot})
+    if (!path.empty()) print(stderr, fmt::format("shardproof: {} is not written: the programs were not linked\n", path));
+}
+
 int check_here(const CheckArgs& args, const manifest::Manifest& manifest) {
   if (args.memory_limit > 0) {
     rlimit limit{};
@@ -102,6 +108,7 @@ int check_here(const CheckArgs& args, const manifest::Manifest& manifest) {
     options.process_ends = true;
     // Taking a large graph apart would only cost time: the process ends after this.
     Result<report::CheckResult>& result = *new Result<report::CheckResult>(report::run_check(manifest, options));
+    if (!result || !result->problem) say_unwritten(args);
     if (!result) return bad_input(result.error(), args.json, args.color);
     if (!args.relation_out.empty() && result->problem) write(args.relation_out, report::relation_toml(*result));
     if (!args.sarif.empty()) write(args.sarif, report::to_sarif(*result, {args.source_root, args.manifest}));
@@ -116,8 +123,10 @@ int check_here(const CheckArgs& args, const manifest::Manifest& manifest) {
       print(stdout, report::to_text(*result, {use_color(args.color, 1), manifest.directory, args.all}));
     return result->verdict == report::Verdict::Proved ? 0 : result->verdict == report::Verdict::Refuted ? 1 : 3;
   } catch (const std::bad_alloc&) {
+    say_unwritten(args);
     return answer_unknown(args.json, args.memory_limit > 0 ? "budget" : "internal", "out of memory", &manifest);
   } catch (const std::exception& e) {
+    say_unwritten(args);
     return answer_unknown(args.json, "internal", e.what(), &manifest);
   }
 }
@@ -127,7 +136,10 @@ int check_here(const CheckArgs& args, const manifest::Manifest& manifest) {
 int check(const CheckArgs& args) {
   Bundle bundle;
   Result<manifest::Manifest> manifest = bundle.load(args.manifest);
-  if (!manifest) return bad_input(manifest.error(), args.json, args.color);
+  if (!manifest) {
+    say_unwritten(args);
+    return bad_input(manifest.error(), args.json, args.color);
+  }
   util::WorkClock::wall_only = args.time_limit.has_value();
   const double limit = args.time_limit.value_or(kTimeLimit);
   const auto work = [&] { return check_here(args, *manifest); };
@@ -149,6 +161,7 @@ int check(const CheckArgs& args) {
   }
   if (result.finished) return result.code;
   print(stderr, fmt::format("shardproof: {}\n", result.detail));
+  say_unwritten(args);
   return answer_unknown(args.json, result.reason, result.detail, &*manifest);
 }
 

@@ -144,6 +144,15 @@ TEST_CASE("report files") {
   CHECK(read(at("r.toml")).find("\"x\" = \"Replicate\"") != std::string::npos);
 }
 
+TEST_CASE("a relation that cannot be written is said to be missing") {
+  const std::string path = (folder() / "none.toml").string();
+  const Done bad = run({"check", manifest("missing"), "--relation-out", path});
+  CHECK(bad.code == 2);
+  CHECK(bad.err.find(path + " is not written") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(path));
+  CHECK(run({"check", manifest("wrong"), "--relation-out", path}).err.find("is not written") == std::string::npos);
+}
+
 TEST_CASE("a child that crashes, hangs or ends") {
   cli::GuardResult r = cli::guarded(0, [] { return 3; });
   CHECK(r.finished);
