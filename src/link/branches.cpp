@@ -43,18 +43,24 @@ void append_literal(std::string& key, const ir::Literal& v) {
 
 }  // namespace
 
+// Who takes it is known: the condition depends on nothing but the rank. A program that does not state its partitions has an answer for
+// more.
+bool Linker::by_rank(const frontend::Branch& branch) const {
+  if (replicas_ == 1) return branch.taken.size() >= ranks_.size();
+  return branch.taken.size() == ranks_.size() && ranks_[0]->num_replicas == replicas_;
+}
+
 // Rank r does not run this node: it is in a branch on its rank that it does not take.
 bool Linker::idle(size_t r, ir::NodeId node) const {
-  return std::any_of(ranks_[r]->branches.begin(), ranks_[r]->branches.end(), [&](const frontend::Branch& branch) {
-    return covers(branch, node) && branch.taken.size() == ranks_.size() && !branch.taken[r];
-  });
+  return std::any_of(ranks_[r]->branches.begin(), ranks_[r]->branches.end(),
+                     [&](const frontend::Branch& branch) { return covers(branch, node) && by_rank(branch) && !branch.taken[r]; });
 }
 
 // The conditions on data under which rank r runs this node, inner ones first.
 std::vector<ir::NodeId> Linker::conditions(size_t r, ir::NodeId node) const {
   std::vector<ir::NodeId> out;
   for (const frontend::Branch& branch : ranks_[r]->branches)
-    if (covers(branch, node) && branch.taken.size() != ranks_.size()) out.push_back(branch.condition);
+    if (covers(branch, node) && !by_rank(branch)) out.push_back(branch.condition);
   return out;
 }
 
@@ -114,7 +120,7 @@ bool Linker::faults_are_open() const {
       for (ir::NodeId id = branch.begin; id < branch.end; ++id) {
         const ir::Op op = ranks_[r]->graph[id].op;
         if (op < ir::Op::AllReduce || op > ir::Op::LocalToGlobal) continue;
-        if (op == ir::Op::Permute || branch.taken.size() != ranks_.size()) return true;
+        if (op == ir::Op::Permute || !by_rank(branch)) return true;
       }
     }
   }
@@ -129,7 +135,7 @@ void Linker::open_result(size_t r, ir::NodeId id) {
   b_.source_op = node.source_op;
   b_.loc = node.loc;
   const ir::NodeId any = b_.uninit(ir::DType::F32, {});
-  map_[r][id] = b_.opaque(node.source_op, "in a branch", {any}, {{node.dtype, node.shape}})[0];
+  map_[r][id] = b_.opaque("communication in a branch", "", {any}, {{node.dtype, node.shape}})[0];
   side(static_cast<int>(r));
   poisoned_.resize(out.graph.nodes.size(), 0);
   out.opaque_nodes.push_back(b_.g[map_[r][id]].in[0]);

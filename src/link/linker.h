@@ -97,6 +97,7 @@ class Linker {
   void poison(size_t rank, ir::NodeId id);
   Failure plan_communication(std::vector<std::vector<CommOp>>& ops);
   // --- branches.cpp
+  bool by_rank(const frontend::Branch& branch) const;
   bool idle(size_t rank, ir::NodeId node) const;
   std::vector<ir::NodeId> conditions(size_t rank, ir::NodeId node) const;
   ir::NodeId computed_as(ir::NodeId node);

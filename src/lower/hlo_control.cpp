@@ -122,8 +122,10 @@ Value HloLowering::choose(NodeId condition, const Value& yes, const Value& no) {
 // What a condition is on each rank, if it depends on nothing else: the nodes that it is made of are folded again for each rank's id.
 std::vector<char> HloLowering::by_rank(NodeId condition) {
   constexpr size_t kMaxNodes = 1000;
-  constexpr int64_t kMaxRanks = 4096;
-  const int64_t partitions = std::max<int64_t>(1, m.num_partitions), replicas = std::max<int64_t>(1, m.replica_count);
+  constexpr int64_t kMaxRanks = 4096, kUnstatedRanks = 512;
+  // HLO text before partitioning does not say how many partitions there are: a manifest may.
+  const int64_t replicas = std::max<int64_t>(1, m.replica_count);
+  const int64_t partitions = m.num_partitions > 1 || replicas > 1 ? std::max<int64_t>(1, m.num_partitions) : kUnstatedRanks;
   std::set<NodeId> cone{condition};
   for (auto it = cone.rbegin(); it != cone.rend(); ++it) {
     cone.insert(b.g[*it].in.begin(), b.g[*it].in.end());

@@ -509,6 +509,12 @@ TEST_CASE("branches that communicate are named, with the ranks that take them") 
     CHECK(p.unsupported.empty());
     REQUIRE(p.branches.size() == 1);
     CHECK(p.branches[0].taken == std::vector<char>{0, 0, 1, 1});
+    const auto open = lowered(module_of(
+        x + "  k = u32[] partition-id()\n  two = u32[] constant(2)\n  i = pred[] compare(k, two), direction=GE\n" + chosen, "", branches));
+    REQUIRE(open.branches.size() == 1);
+    REQUIRE(open.branches[0].taken.size() > 4);
+    CHECK(open.branches[0].taken[1] == 0);
+    CHECK(open.branches[0].taken[4] == 1);
   }
   SUBCASE("what draws is not selected from") {
     const auto p = lowered(module_of(x + "  i = pred[] parameter(1)\n" + chosen, "",
