@@ -151,4 +151,42 @@ Failure Linker::facts() {
   return std::nullopt;
 }
 
+// Walks back from the indices by which the sequential program reads and writes to the integer inputs that they are made of.
+std::vector<std::string> Problem::unbounded_indices(const std::vector<size_t>& of) const {
+  std::vector<char> needed(graph.nodes.size(), 0);
+  for (size_t k : of)
+    if (outputs[k].sequential != ir::kNoNode) needed[outputs[k].sequential] = 1;
+  std::vector<int64_t> extent(graph.nodes.size(), 0);  // of the shortest dimension that an integer is a place in
+  const auto at_most = [&](ir::NodeId x, int64_t n) { extent[x] = extent[x] == 0 ? n : std::min(extent[x], n); };
+  std::map<ir::NodeId, int64_t> found;
+  for (auto id = static_cast<ir::NodeId>(graph.nodes.size()); id-- > 0;) {
+    const ir::Node& n = graph[id];
+    if (needed[id])
+      for (ir::NodeId x : n.in) needed[x] = 1;
+    if (needed[id] && (n.op == ir::Op::Take || n.op == ir::Op::Scatter)) {
+      const size_t first = n.op == ir::Op::Take ? 1 : 2;
+      for (size_t d = 0; d < n.a.size(); ++d)
+        if (n.a[d] < 0) at_most(n.in[first + static_cast<size_t>(-n.a[d] - 1)], graph[n.in[0]].shape[d]);
+    }
+    if (extent[id] == 0) continue;
+    if (n.op == ir::Op::Input) found[id] = extent[id];
+    const bool passes = n.op == ir::Op::Map || (n.op >= ir::Op::Transpose && n.op <= ir::Op::Concat);
+    for (ir::NodeId x : n.in)
+      if (passes && ir::is_int(graph[x].dtype)) at_most(x, extent[id]);
+  }
+  std::vector<std::string> out;
+  for (const Relation& r : relation) {
+    const auto at = found.find(r.node);
+    const bool stated =
+        std::any_of(facts.begin(), facts.end(), [&](const Fact& f) { return f.input == r.node && f.fact.kind == MFact::Kind::Range; });
+    if (at == found.end() || stated) continue;
+    out.push_back(
+        fmt::format("input {} is used as an index, and no fact says in which range it is, so that what programs do with numbers out of "
+                    "range is compared, too: "
+                    "if they never occur, state it (\"{} in [0, {})\", or what its values are)",
+                    r.name, r.name, at->second));
+  }
+  return out;
+}
+
 }  // namespace shardproof::link

@@ -122,6 +122,8 @@ struct Problem {
   std::vector<manifest::Placement> any_candidates(const Output& output) const;
   // Checked scalars that the manifest does not call something else: where one is undefined, so are the gradients of it (L-75).
   std::vector<ir::NodeId> losses() const;
+  // Sentences about integer inputs that these outputs read or write by, in the sequential program, without a fact about their range.
+  std::vector<std::string> unbounded_indices(const std::vector<size_t>& outputs) const;
   // Pairs that must be equal for `output` to have `placement`; nullopt where shapes alone refute it. Appends view nodes to graph.
   std::optional<std::vector<std::pair<ir::NodeId, ir::NodeId>>> goals(const Output& output, const manifest::Placement& placement);
 };

@@ -709,6 +709,10 @@ class Check {
       }
     }
     warn_about_partials();
+    std::vector<size_t> open;
+    for (size_t k = 0; k < out_.outputs.size(); ++k)
+      if (out_.outputs[k].status == Status::Unknown || out_.outputs[k].status == Status::Refuted) open.push_back(k);
+    for (std::string& warning : problem_->unbounded_indices(open)) out_.warnings.push_back(std::move(warning));
     out_.verdict = refuted ? Verdict::Refuted : all_proved ? Verdict::Proved : Verdict::Unknown;
     if (out_.verdict != Verdict::Unknown) out_.reason.clear(), out_.detail.clear();
     if (out_.verdict == Verdict::Proved && !options_.certificate.empty()) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pathlib
 import subprocess
+from typing import Any
 
 import numpy as np
 import pytest
@@ -203,3 +204,43 @@ def test_bytecode_is_printed_as_text(binary: pathlib.Path, tmp_path: pathlib.Pat
     done = subprocess.run([binary, "check", tmp_path], capture_output=True, text=True)
     assert done.returncode == 2
     assert "deserialize_portable_artifact" in done.stdout + done.stderr
+
+
+def test_a_label_without_a_range_is_named(binary: pathlib.Path) -> None:
+    def loss(logits: Any, labels: Any) -> Any:
+        return jnp.mean(jax.nn.logsumexp(logits, -1) - jnp.take_along_axis(logits, labels[:, None], 1)[:, 0])
+
+    def local(logits: Any, labels: Any) -> Any:
+        size = logits.shape[-1]
+        top = lax.pmax(logits.max(-1), "tp")
+        sums = lax.psum(jnp.exp(logits - top[:, None]).sum(-1), "tp")
+        place = labels - lax.axis_index("tp") * size
+        own = jnp.take_along_axis(logits, jnp.clip(place, 0, size - 1)[:, None], 1)[:, 0]
+        chosen = lax.psum(jnp.where((place >= 0) & (place < size), own, 0.0), "tp")
+        return jnp.mean(jnp.log(sums) + top - chosen)
+
+    specs = (P(None, "tp"), P())
+    fn = jax.shard_map(local, mesh=mesh(), in_specs=specs, out_specs=P(), check_vma=False)
+    args = (jax.ShapeDtypeStruct((4, 8), np.float32), jax.ShapeDtypeStruct((4,), np.int32))
+    options: dict[str, Any] = {"mesh": mesh(), "in_shardings": specs, "out_shardings": P(), "reference": loss}
+    report = sj.verify(fn, *args, **options)
+    assert not report.proved
+    assert any('state it ("labels in [0, 8)"' in w for w in report.warnings), report.warnings
+    report = sj.verify(fn, *args, facts=["labels in [0, 8)"], **options)
+    assert report.proved
+    assert not report.warnings
+
+
+def test_another_version_of_jax_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {
+        "mesh": mesh(),
+        "in_shardings": (SPECS, P("dp")),
+        "out_shardings": P(),
+        "reference": plain,
+    }
+    assert not any("JAX" in note for note in sj.capture(sharded(), PARAMS, X, **options).notes)
+    monkeypatch.setattr(jax, "__version__", "0.11.3")
+    assert any("JAX 0.11.3" in note for note in sj.capture(sharded(), PARAMS, X, **options).notes)
+    monkeypatch.setattr(jax, "__version__", "0.6.2")
+    with pytest.raises(sj.JaxCaptureError, match=r"use JAX 0\.10\.2"):
+        sj.capture(sharded(), PARAMS, X, **options)

@@ -20,6 +20,7 @@ from shardproof._report import Report, ShardproofError
 from shardproof._run import check as run_check
 
 STAGES = ("stablehlo", "hlo", "spmd")
+TESTED = "0.10.2"  # the version that all tests are run with
 
 
 class JaxCaptureError(ShardproofError):
@@ -52,6 +53,7 @@ class Capture:
     manifest: Manifest
     ending: str  # of the files: "mlir" or "hlo.txt"
     notes: list[str]
+    names: dict[str, str] = dataclasses.field(default_factory=dict)  # of arguments: in the module -> pytree path
 
     def save(self, folder: str | os.PathLike[str]) -> pathlib.Path:
         folder = pathlib.Path(folder)
@@ -64,7 +66,19 @@ class Capture:
     def check(self, **options: Any) -> Report:
         with tempfile.TemporaryDirectory(prefix="shardproof-jax-") as folder:
             report = run_check(self.save(folder), **options)
-        return dataclasses.replace(report, assumptions=(*self.notes, *report.assumptions), manifest=None)
+        return dataclasses.replace(
+            report,
+            assumptions=(*self.notes, *report.assumptions),
+            warnings=tuple(self._by_path(w) for w in report.warnings),
+            manifest=None,
+        )
+
+    def _by_path(self, text: str) -> str:
+        """A sentence about an input, and the fact that it proposes, with the name that a fact must use."""
+        found = re.match(r"input (\S+) ", text)
+        name = found[1] if found else ""
+        path = self.names.get(name) or self.names.get(f"%{name}")
+        return text.replace(f"input {name} ", f"input {path} ").replace(f'"{name} in', f'"{path} in') if path else text
 
 
 def verify(
@@ -111,7 +125,7 @@ def capture(
 ) -> Capture:
     """Lowers both programs and writes the manifest; see `verify`."""
     jax = _jax()
-    _hide_own_frames()
+    notes = _lacking(jax)
     stage = stage or ("stablehlo" if reference is not None else "spmd")
     if stage not in STAGES:
         raise JaxCaptureError(f"stage={stage!r}: the stages are {', '.join(STAGES)}")
@@ -127,14 +141,22 @@ def capture(
             "jax.pmap states no shardings: write it with jax.shard_map over a mesh with the same axis name"
         )
     if in_shardings is None and out_shardings is None:
-        in_shardings, out_shardings = _own_shardings(fn, _with_static(args, abstract, tuple(static_argnums)))
+        try:
+            in_shardings, out_shardings = _own_shardings(fn, _with_static(args, abstract, tuple(static_argnums)))
+        except AttributeError as error:
+            notes.append(
+                f"JAX {jax.__version__} does not say with which shardings a function was jitted ({error}): "
+                "they are taken to be none unless in_shardings and out_shardings are given"
+            )
     mesh = (
         mesh
         if mesh is not None
         else _mesh_of((in_shardings, out_shardings, [getattr(x, "sharding", None) for x in jax.tree.leaves(args)]))
     )
     if mesh is None:
-        raise JaxCaptureError("give the mesh: mesh=jax.sharding.Mesh(...), or NamedSharding objects as in_shardings")
+        raise JaxCaptureError(
+            "; ".join(["give the mesh: mesh=jax.sharding.Mesh(...), or NamedSharding objects as in_shardings", *notes])
+        )
     size = int(np.prod(list(mesh.shape.values())))
     if len(jax.devices()) >= size and isinstance(mesh, jax.sharding.AbstractMesh):
         mesh = jax.sharding.Mesh(
@@ -161,11 +183,19 @@ def capture(
     )
     sequential, distributed, ending, chosen = _texts(seq, dist, stage)
     composer = _Composer(jax, mesh, seq, dist, abstract, stage, ending, chosen)
+    composer.notes.extend(notes)
     composer.inputs(in_shardings)
     composer.outputs(out_shardings, expect or {})
     for fact in facts:
         composer.fact(fact)
-    return Capture(_own_paths(sequential), _own_paths(distributed), composer.manifest, ending, composer.notes)
+    return Capture(
+        _own_paths(sequential),
+        _own_paths(distributed),
+        composer.manifest,
+        ending,
+        composer.notes,
+        {name: path for path, name in composer.names.items()},
+    )
 
 
 def _jax() -> Any:
@@ -176,17 +206,29 @@ def _jax() -> Any:
     version = tuple(int(p) for p in jax.__version__.split(".")[:2])
     if version < (0, 7):
         raise JaxCaptureError(
-            f"JAX {jax.__version__} lowers shardings in an older form; use JAX 0.10 (0.7 and later may work)"
+            f"JAX {jax.__version__} lowers shardings in an older form; use JAX {TESTED} (0.7 and later may work)"
         )
     return jax
 
 
-def _hide_own_frames() -> None:
-    """Locations are the user's: JAX skips the files of libraries that ask for it."""
-    from jax._src import source_info_util
+def _lacking(jax: Any) -> list[str]:
+    """What this version of JAX is not known to do, as sentences of the report; a tested one lacks nothing."""
+    notes = []
+    if jax.__version__.split(".")[:2] != TESTED.split(".")[:2]:
+        notes.append(
+            f"JAX {jax.__version__}: shardproof.jax is tested with {TESTED}; what is checked is what this version lowered, "
+            "and an operator or a sharding of a form that is not known leaves outputs UNKNOWN"
+        )
+    # Locations are the user's: JAX skips the files of libraries that ask for it. There is no public way to ask.
+    try:
+        from jax._src import source_info_util
 
-    if hasattr(source_info_util, "register_exclusion"):
         source_info_util.register_exclusion(str(pathlib.Path(__file__).resolve().parent.parent))
+    except (ImportError, AttributeError):
+        notes.append(
+            f"JAX {jax.__version__} cannot be asked to leave out a library's lines: some locations may be shardproof's own"
+        )
+    return notes
 
 
 def _plain(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -394,6 +436,9 @@ class _Composer:
             )
             specs = [c if s is None else s for s, c in zip(specs, self.chosen, strict=True)]
         roots = _argument_names(self.dist, len(self.abstract))
+        if roots is None:
+            self.notes.append(f"JAX {jax.__version__} does not say what arguments are called: they are arg0, arg1, ...")
+            roots = [f"arg{i}" for i in range(len(self.abstract))]
         for index, ((path, leaf), spec) in enumerate(zip(leaves, specs, strict=True)):
             name = f"%arg{index}" if self.stage == "stablehlo" else str(index)
             label = path_name(roots, path)
@@ -463,12 +508,13 @@ class _Composer:
         self.manifest.fact(text)
 
 
-def _argument_names(lowered: Any, count: int) -> list[str]:
+def _argument_names(lowered: Any, count: int) -> list[str] | None:
+    """The function's names for its arguments; None if this version of JAX does not tell."""
     info = getattr(getattr(lowered, "_lowering", None), "compile_args", {}) or {}
     debug = info.get("all_args_info") or info.get("debug_info")
     names = getattr(getattr(debug, "debug_info", debug), "arg_names", None)
-    if not names:
-        return [f"arg{i}" for i in range(count)]
+    if names is None:
+        return None
     roots: list[str] = []
     for name in names:
         root = str(name).split("[")[0].split(".")[0]
