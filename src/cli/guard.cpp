@@ -119,7 +119,7 @@ void stop_timers() {
   _exit(3);
 }
 
-void on_crash(int signal) { answer("signal", signal); }
+[[maybe_unused]] void on_crash(int signal) { answer("signal", signal); }
 
 // The check takes longer: a child goes on with it where the signal interrupted it, and this process waits.
 void on_timer(int) {
