@@ -222,8 +222,9 @@ class Algebra {
   // L-10 .. L-13: pieces of ranges. from: of each term, 0 or 1 for a sum whose terms have been tried with each other, 2 for none.
   void join(Poly& p, const Ext& ctx, const std::vector<char>* from = nullptr);
   bool join_brackets(Poly& p, const Ext& ctx);
-  bool join_halves(Poly& p, const Ext& ctx);     // L-95
-  bool centre_squares(Poly& p, const Ext& ctx);  // L-41
+  bool join_halves(Poly& p, const Ext& ctx);                                         // L-95
+  std::optional<Poly> join_functions(const Term& x, const Term& y, const Ext& ctx);  // L-103, L-105
+  bool centre_squares(Poly& p, const Ext& ctx);                                      // L-41
   std::optional<Poly> join_named(const Term& common, const Rat& c, const Factor& r, const Rat& d, const std::vector<Factor>& rest,
                                  const Ext& ctx);
   std::optional<Factor> unpadded(const Factor& f, const Ext& ctx);

@@ -332,6 +332,30 @@ Poly Algebra::extreme(ir::Fn fn, const std::vector<Poly>& args, const Ext& ctx) 
   if (parts.size() > 1) {
     if (auto some = some_of(parts, ctx)) return *std::move(some);
   }
+  // max(x, min(x, z)) = x (L-104): a smaller one is no largest.
+  const auto smaller = [&](const Poly& p, size_t of) {
+    if (p.size() != 1 || p[0].f.size() != 1 || !p[0].f[0].exp.is_one() || !p[0].coef.negative()) return false;
+    const Factor f = p[0].f[0];
+    if (nodes_[f.node].kind != Kind::Fn || nodes_[f.node].fn != ir::Fn::Max) return false;
+    bool has = false, defined = true;
+    for (size_t k = 0; k < nodes_[f.node].args.size(); ++k) {
+      const Poly z = arg_at(nodes_[f.node], f, k, ctx);
+      if (!has && equal(scale(z, p[0].coef), parts[of], ctx)) {
+        has = true;
+      } else {
+        defined &= known(z, ctx).finite;
+      }
+    }
+    return has && (defined ? fired(Rule::L104) : !refused(Rule::L104));
+  };
+  for (size_t i = 0; i < parts.size() && parts.size() > 1; ++i) {
+    for (size_t j = 0; j < parts.size(); ++j) {
+      if (i == j || !smaller(parts[i], j)) continue;
+      parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i));
+      --i;
+      break;
+    }
+  }
   // Integers: bounds decide.
   bool integers = true;
   for (const Poly& p : parts) integers &= known(p, ctx).integer;

@@ -274,6 +274,45 @@ Poly Algebra::int_divide(Fn fn, const Poly& a, const Poly& b, const Ext& ctx) {
   return make_fn(fn, {a, b}, ctx, DType::I64, DType::I64);
 }
 
+// Two functions of the same arguments that are a whole together: a quotient's multiple and the remainder (L-103), the larger and the
+// smaller of two (L-105).
+std::optional<Poly> Algebra::join_functions(const Term& x, const Term& y, const Ext& ctx) {
+  const Factor *f = x.f.data(), *g = y.f.data();
+  if (nodes_[f->node].kind != Kind::Fn || nodes_[g->node].kind != Kind::Fn || !f->exp.is_one() || !g->exp.is_one()) return std::nullopt;
+  const auto args = [&](const Factor& of) {
+    std::vector<Poly> out;
+    for (size_t k = 0; k < nodes_[of.node].args.size(); ++k) out.push_back(arg_at(nodes_[of.node], of, k, ctx));
+    return out;
+  };
+  const Fn fn = nodes_[f->node].fn, gn = nodes_[g->node].fn;
+  if (fn == Fn::Max && gn == Fn::Max && x.coef == -y.coef) {
+    const std::vector<Poly> a = args(*f), b = args(*g);
+    if (a.size() != 2 || b.size() != 2) return std::nullopt;
+    for (const size_t turn : {0, 1}) {
+      if (!equal(a[0], scale(b[turn], -1), ctx) || !equal(a[1], scale(b[1 - turn], -1), ctx)) continue;
+      ++applications;
+      fired(Rule::L105);
+      return scale(add(a[0], a[1], ctx), x.coef);
+    }
+    return std::nullopt;
+  }
+  const auto divides = [](Fn k) { return k == Fn::FloorDiv || k == Fn::Div; };
+  const auto rests = [](Fn k) { return k == Fn::Mod || k == Fn::Rem; };
+  if (!(divides(fn) && rests(gn)) && !(rests(fn) && divides(gn))) return std::nullopt;
+  const bool first = divides(fn);
+  const bool alike = (first ? fn : gn) == Fn::FloorDiv ? (first ? gn : fn) == Fn::Mod : (first ? gn : fn) == Fn::Rem;
+  const Rat quotient = first ? x.coef : y.coef, remainder = first ? y.coef : x.coef;
+  const std::vector<Poly> a = args(*f), b = args(*g);
+  const auto by = as_constant(a[1]);
+  if (!by || !by->is_integer() || !by->positive() || !known(a[0], ctx).integer) return std::nullopt;
+  // What is not negative is rounded down whichever way it is rounded.
+  if (!alike && range(a[0], ctx).first < 0 && refused(Rule::L103)) return std::nullopt;
+  if ((!(quotient == remainder * *by) || !equal(a[0], b[0], ctx) || !equal(a[1], b[1], ctx)) && refused(Rule::L103)) return std::nullopt;
+  ++applications;
+  fired(Rule::L103);
+  return scale(a[0], remainder);
+}
+
 // A bracket before a product means "0 where it does not hold", whatever the product is; a program's own factor of 0 does not hide what is
 // infinite or undefined (L-5): the other side's definedness stays beside it.
 Poly Algebra::product(const Poly& a, const Poly& b, const Ext& ctx) {

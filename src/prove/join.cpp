@@ -573,6 +573,9 @@ std::optional<Poly> Algebra::try_join(const Term& x, const Term& y, const Ext& c
   if (x.coef == -y.coef && rx.empty() != ry.empty()) {
     if (auto p = join_weights(common, rx.empty() ? ry : rx, ctx)) return scale(*p, rx.empty() ? x.coef : y.coef);
   }
+  if (rx.size() == 1 && ry.size() == 1) {
+    if (auto p = join_functions(Term{x.coef, rx}, Term{y.coef, ry}, ctx)) return times_value(make_term(std::move(common), ctx), *p, ctx);
+  }
   if (!(x.coef == y.coef)) return std::nullopt;
   common.coef = x.coef;
   if (rx.empty() || ry.empty()) return std::nullopt;

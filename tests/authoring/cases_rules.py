@@ -1195,3 +1195,81 @@ case(
     numeric=False,
     why="As above, but what is infinite must not be taken away from itself, so that this need not be proved.",
 )
+
+
+# --- two functions of the same arguments that are a whole together
+NAMES = {"n": Tensor((6,), "Shard(0)@dp", dtype=torch.int64, low=0, high=12), "table": Tensor((12, 3))}
+parts = case(
+    "quotient_and_remainder",
+    seq=lambda n, table: table[n],
+    dist=local(lambda n, table: table[n // 4 * 4 + n % 4]),
+    inputs=NAMES,
+    outputs=ROWS,
+    mesh=DP2,
+    manifest={"facts": ["n in [0, 12)"]},
+    verdict="PROVED",
+    why="An index is the multiple of its quotient and the remainder.",
+)
+variant(
+    parts,
+    "other_divisor",
+    dist=local(lambda n, table: table[n // 6 * 4 + n % 4]),
+    why="The quotient is by another number.",
+)
+variant(
+    parts,
+    "rounded_to_zero",
+    seq=lambda n, table: table[n],
+    dist=local(lambda n, table: table[torch.div(n, 4, rounding_mode="trunc") * 4 + n % 4]),
+    verdict="PROVED",
+    why="What is not negative is rounded down by both.",
+)
+
+bounded = case(
+    "larger_than_what_is_smaller",
+    seq=lambda x, z: x + z,
+    dist=local(lambda x, z: torch.maximum(x, torch.minimum(x, z)) + torch.minimum(z, torch.maximum(x, z))),
+    inputs={"x": X["x"], "z": X["x"]},
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="PROVED",
+    why="The smaller of x and z is never larger than x.",
+)
+variant(
+    bounded,
+    "smaller_twice",
+    dist=local(lambda x, z: torch.minimum(x, torch.minimum(x, z)) + torch.minimum(z, torch.maximum(x, z))),
+    why="The smaller of x and z is not x.",
+)
+variant(
+    bounded,
+    "undefined",
+    seq=lambda x, z: 2 * x,
+    dist=local(lambda x, z: 2 * torch.maximum(x, torch.minimum(x, torch.log(z)))),
+    why="The logarithm may be undefined, and so is the smaller of it and x.",
+)
+
+halves = case(
+    "positive_and_negative_part",
+    seq=lambda x, z: (x * z).sum(1, keepdim=True) + x + z,
+    dist=local(
+        lambda x, z: (
+            F.relu((x * z).sum(1, keepdim=True))
+            - F.relu(-(x * z).sum(1, keepdim=True))
+            + torch.maximum(x, z)
+            + torch.minimum(x, z)
+        )
+    ),
+    inputs={"x": X["x"], "z": X["x"]},
+    outputs=ROWS,
+    mesh=DP2,
+    verdict="PROVED",
+    why="The larger and the smaller of two are both.",
+)
+variant(
+    halves,
+    "of_others",
+    seq=lambda x, z: x + z,
+    dist=local(lambda x, z: torch.maximum(x, z) + torch.minimum(x, 2 * z)),
+    why="The larger of two and the smaller of two others.",
+)
