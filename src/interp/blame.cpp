@@ -21,6 +21,7 @@ Blamer::Blamer(const link::Problem& problem, std::shared_ptr<const Inputs> input
   Config c = Config::doubles();
   c.max_bytes = static_cast<size_t>(options.bytes);
   c.deadline = deadline;
+  c.kernels = readable_kernels(problem);
   evaluator_ = std::make_unique<Evaluator>(g, *inputs_, c);
   std::vector<ir::NodeId> targets;
   const size_t count = problem.side.size();

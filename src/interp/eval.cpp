@@ -146,13 +146,6 @@ Value eval_leaf(Context& c, const ir::Node& n) {
   return v;
 }
 
-// S-29 opaque: a kernel's values are open, so they are undecided.
-std::vector<Value> eval_opaque(Context& c, const ir::Node& n, const std::vector<const Value*>&) {
-  std::vector<Value> out;
-  for (const auto& [t, shape] : n.tuple) out.push_back(c.poison(t, shape, State::Undecided));
-  return out;
-}
-
 bool draws_are_constant(const ir::Node& n) {
   const bool integer = !ir::is_float(n.dtype);
   return n.name == "bernoulli" || (integer ? n.name == "bits" : n.name == "uniform" || n.name == "normal");
@@ -262,7 +255,7 @@ void Evaluator::step(ir::NodeId id) {
     case Op::Scatter: out.push_back(eval_index(context_, n, in)); break;
     case Op::Scan: out.push_back(eval_scan(context_, n, in)); break;
     case Op::Sort: out = eval_sort(context_, n, in); break;
-    case Op::Opaque: out = eval_opaque(context_, n, in); break;
+    case Op::Opaque: out = eval_opaque(context_, id, n, in); break;
     default: throw EvalError{fmt::format("unsupported-operator: {} is not evaluated", ir::name(n.op))};
   }
   if (n.op != Op::Sort && n.op != Op::Opaque) SP_CHECK(out[0].shape() == n.shape);

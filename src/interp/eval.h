@@ -3,7 +3,8 @@
 //
 // How: run() marks the cone of its targets, then computes node by node in graph order (ids are topological), each once. What cannot be
 // computed (budget, an operator that exists only before link) fails for that node and all that read it, with the reason; what is open
-// (a random draw, an opaque kernel, a branch that enclosures do not decide) becomes an undecided element and poisons what it reaches.
+// (a random draw, a kernel that nothing is said of, a branch that enclosures do not decide) becomes an undecided element and poisons what
+// it reaches.
 #pragma once
 
 #include <memory>
@@ -15,6 +16,10 @@
 #include "interp/block_tensor.h"
 #include "util/work_clock.h"
 
+namespace shardproof::link {
+struct Problem;
+}
+
 namespace shardproof::interp {
 
 // How literals that are no short dyadic numbers are read (MANIFEST.md section 4, Literals).
@@ -24,6 +29,9 @@ enum class Literals : uint8_t {
   Closed,     // the closed form p/q or sqrt(p/q) with the shortest q that fits; else exact
   Perturbed,  // moved by a pseudo-random part of that unit, alike wherever the same literal stands
 };
+
+// Which function that obeys its contract a kernel is read as.
+enum class Kernels : uint8_t { One, Another, Zero };
 
 // Who wins among equal keys where the operator leaves it open (unstable sorts, argmax).
 enum class Ties : uint8_t { Open, First, Last };
@@ -39,6 +47,8 @@ struct Config {
   size_t max_bytes = size_t{1} << 30;  // of all tensors alive
   double max_work = 1e11;              // scalar operations in all
   std::optional<util::WorkClock::time_point> deadline;
+  std::shared_ptr<const std::vector<char>> kernels;  // by node: an opaque kernel that is read as a function with its contract
+  Kernels functions = Kernels::One;
   // Plain doubles, every literal and tie read in one way: for words and hints, never for a verdict.
   static Config doubles() {
     Config c;
@@ -97,7 +107,8 @@ Value eval_contract(Context& c, const ir::Node& n, const std::vector<const Value
 Value eval_index(Context& c, const ir::Node& n, const std::vector<const Value*>& in);
 Value eval_scan(Context& c, const ir::Node& n, const std::vector<const Value*>& in);
 std::vector<Value> eval_sort(Context& c, const ir::Node& n, const std::vector<const Value*>& in);
-std::vector<Value> eval_opaque(Context& c, const ir::Node& n, const std::vector<const Value*>& in);
+std::vector<Value> eval_opaque(Context& c, ir::NodeId id, const ir::Node& n, const std::vector<const Value*>& in);
+std::shared_ptr<const std::vector<char>> readable_kernels(const link::Problem& problem);  // for Config::kernels
 
 class Evaluator {
  public:

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "interp/blame.h"
 #include "util/result.h"
@@ -83,6 +84,7 @@ Runs::Runs(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, c
     : problem_(problem), inputs_(std::move(inputs)), options_(options), deadline_(deadline) {
   literals_matter_ = has_rounded_literals(problem.graph);
   for (const ir::Node& n : problem.graph.nodes) ties_matter_ = ties_matter_ || n.op == ir::Op::Sort || n.op == ir::Op::ArgReduce;
+  kernels_ = readable_kernels(problem);
   Config c = base();
   c.max_work = plain_work;
   plain_ = std::make_unique<Evaluator>(problem.graph, *inputs_, c);
@@ -92,6 +94,7 @@ Config Runs::base() const {
   Config c;
   c.max_bytes = static_cast<size_t>(options_.bytes);
   c.deadline = deadline_;
+  c.kernels = kernels_;
   return c;
 }
 
@@ -147,6 +150,18 @@ bool Runs::stands_for_other_ties(Pair pair, const Comparison& found, slong bits)
     return (is_undefined(a) && is_undefined(b)) || (is_real(a) && is_real(b) && std::fabs(a.m - b.m) <= a.r + b.r + 1e-9 * std::fabs(a.m));
   };
   return alike(x, found.sequential) && alike(y, found.distributed);
+}
+
+bool Runs::stands_for_other_kernels(Pair pair) {
+  for (const Kernels functions : {Kernels::Zero, Kernels::Another}) {
+    Config c = base();
+    c.functions = functions;
+    Evaluator e(problem_.graph, *inputs_, c);
+    e.run({pair.first, pair.second});
+    const Value *s = e.get(pair.first), *d = e.get(pair.second);
+    if (!s || !d || compare(*s, *d).kind != Comparison::Kind::Differs) return false;
+  }
+  return true;
 }
 
 Comparison Runs::confirm_with(Pair pair, const Comparison& suspect, std::string* how, Ties ties) {
@@ -407,6 +422,11 @@ class Falsifier {
         continue;
       }
       if (comparison.kind == Kind::Differs) {
+        if (const std::string why = rests_on_kernel(pair, comparison); !why.empty()) {
+          open = true;
+          note(why);
+          continue;
+        }
         refutation.differences.push_back(comparison);
         refutation.pairs.push_back(pair);
         return Verdict::Fails;
@@ -434,6 +454,11 @@ class Falsifier {
         continue;
       }
       if (comparison.kind == Kind::Differs) {
+        if (const std::string why = rests_on_kernel(pair, comparison); !why.empty()) {
+          open = true;
+          note(why);
+          continue;
+        }
         refutation.differences.push_back(comparison);
         refutation.pairs.push_back(pair);
         refutation.arithmetic = how;
@@ -458,13 +483,40 @@ class Falsifier {
       const std::string which = c.candidates.size() == 1
                                     ? "expected " + refutation.candidates[0]
                                     : fmt::format("as {}; {} placements tried", refutation.candidates[0], c.candidates.size());
-      c.finding.detail = fmt::format("{} ({})", describe(refutation.differences[0]), which);
+      const std::string kernels = kernels_in(refutation.pairs);
+      c.finding.detail = fmt::format("{} ({}{})", describe(refutation.differences[0]), which,
+                                     kernels.empty() ? "" : "; whatever functions obey the contracts of " + kernels);
       if (options_.blame) {
         if (!blamer_) blamer_ = std::make_unique<Blamer>(problem_, inputs_, options_, deadline_);
         c.finding.blame = blamer_->find(refutation);
       }
     }
     if (witness_ && witness_->empty()) *witness_ = write_witness(problem_, refutation, c.finding.blame, options_);
+  }
+
+  // The kernels on the way to these.
+  std::string kernels_in(const std::vector<Pair>& pairs) const {
+    std::set<std::string> names;
+    std::vector<bool> seen(problem_.graph.nodes.size());
+    std::vector<ir::NodeId> stack;
+    for (const auto& [x, y] : pairs) stack.insert(stack.end(), {x, y});
+    while (!stack.empty()) {
+      const ir::NodeId id = stack.back();
+      stack.pop_back();
+      if (seen[id]) continue;
+      seen[id] = true;
+      if (problem_.graph[id].op == ir::Op::Opaque) names.insert(problem_.graph[id].name);
+      stack.insert(stack.end(), problem_.graph[id].in.begin(), problem_.graph[id].in.end());
+    }
+    return fmt::format("{}", fmt::join(names, ", "));
+  }
+
+  // A difference that one function shows in a kernel's place refutes nothing that another would not: why it does not count, or "".
+  std::string rests_on_kernel(Pair pair, const Comparison& comparison) {
+    const std::string kernels = kernels_in({pair});
+    if (kernels.empty() || runs_->stands_for_other_kernels(pair)) return "";
+    return fmt::format("missing-lemma: rests on the opaque operator {}: with a function that obeys its contract in its place, {}", kernels,
+                       describe(comparison));
   }
 
   void conclude(Case& c) {

@@ -44,6 +44,8 @@ class Runs {
  public:
   Runs(const link::Problem& problem, std::shared_ptr<const Inputs> inputs, const Options& options, util::WorkClock::time_point deadline,
        double plain_work = 1e11);
+  // Where kernels are on the way to a pair that differs: whatever function obeys their contracts (one more, and zero, are tried), it does.
+  bool stands_for_other_kernels(Pair pair);
   Evaluator& plain() { return *plain_; }  // intervals, literals with their width
   // Decides a suspect pair: in balls of a precision that the radii ask for, with literals as points, and under other readings of them.
   Comparison confirm(Pair pair, const Comparison& suspect, std::string* how);
@@ -64,6 +66,7 @@ class Runs {
   Options options_;
   util::WorkClock::time_point deadline_;
   bool literals_matter_ = false, ties_matter_ = false;
+  std::shared_ptr<const std::vector<char>> kernels_;  // read as functions with their contracts
   std::unique_ptr<Evaluator> plain_;
   std::vector<ir::NodeId> suspects_;
   using Key = std::tuple<Number, slong, Literals, uint64_t, Ties>;

@@ -253,7 +253,9 @@ std::string along_the_path(const link::Problem& problem, const Json& witness, ir
       if (found != named.end()) targets.push_back(found->second);
     }
   }
-  Evaluator evaluator(g, inputs, Config::doubles());
+  Config config = Config::doubles();
+  config.kernels = readable_kernels(problem);
+  Evaluator evaluator(g, inputs, config);
   evaluator.run(targets);
   const auto line = [&](const std::string& who, ir::NodeId id) {
     return fmt::format("    {:<11} [{}]  {}\n", who, fmt::join(g[id].shape, ", "), preview(evaluator.get(id)));

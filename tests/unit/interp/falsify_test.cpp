@@ -246,6 +246,83 @@ TEST_CASE("nothing rests on kernels, unspecified memory or open ties") {
   CHECK(t.run().status != Status::Differs);
 }
 
+// A function that obeys the contracts shows a difference.
+static bool shown(const OutputFinding& f) {
+  return f.status == Status::Undecided && f.reason.find("with a function that obeys") != std::string::npos;
+}
+
+TEST_CASE("a kernel with a contract is read as functions that obey it") {
+  // Heads may be cut, groups are summed, and the second operand enters linearly.
+  const char* rule = "{}|factors: (t,h*g),(g,d)->(t,h,d); parallel h; reduce g:add; linear 1";
+  struct Call {
+    int64_t heads, groups;
+  };
+  Pair2 t;
+  const NodeId x = t.input("x", DType::F32, {3, 8}), y = t.input("y", DType::F32, {2, 5});
+  const auto call = [&](int side, NodeId p, NodeId q, Call c, const char* attrs) {
+    return t.put(side, "kernel", [&] { return t.b.opaque("my.kernel", attrs, {p, q}, {{DType::F32, {3, c.heads, 5}}})[0]; });
+  };
+  const NodeId whole = call(link::kSequential, x, y, {4, 2}, rule);
+  const auto part = [&](int side, int64_t from, int64_t to, NodeId q, const char* attrs) {
+    const NodeId p = t.put(side, "slice", [&] { return t.b.slice_dim(x, 1, from, to); });
+    return call(side, p, q, {(to - from) / 2, 2}, attrs);
+  };
+  const auto joined = [&](NodeId a, NodeId b) { return t.put(0, "cat", [&] { return t.b.concat({a, b}, 1); }); };
+  const NodeId right = joined(part(0, 0, 4, y, rule), part(0, 4, 8, y, rule));
+  t.output("parts", whole, {right, right});
+  CHECK(t.run().status == Status::Agrees);
+  const NodeId turned = joined(part(0, 4, 8, y, rule), part(0, 0, 4, y, rule));
+  t.output("turned", whole, {turned, turned});
+  // It differs for most functions, but not for all: that is said, and is no refutation.
+  const OutputFinding wrong = t.run();
+  CHECK(wrong.status == Status::Undecided);
+  CHECK(wrong.reason.find("missing-lemma: rests on the opaque operator my.kernel: with a function that obeys its contract") == 0);
+  // Whatever the kernel computes, this is too much.
+  const auto plus = [&](int side, NodeId v, double c) {
+    return t.put(side, "plus", [&] { return t.b.binary(Fn::Add, v, t.b.constant(Literal::real(c, DType::F32), DType::F32)); });
+  };
+  const NodeId more = plus(0, right, 3);
+  t.output("more", plus(link::kSequential, whole, 2), {more, more});
+  const OutputFinding refuted = t.run();
+  CHECK(refuted.status == Status::Differs);
+  CHECK(refuted.detail.find("whatever functions obey the contracts of my.kernel") != std::string::npos);
+  // Linear in the second operand, and not in the first.
+  const auto twice = [&](NodeId v) { return t.put(0, "twice", [&] { return t.b.binary(Fn::Add, v, v); }); };
+  const NodeId double_y = call(0, x, twice(y), {4, 2}, rule), double_x = call(0, twice(x), y, {4, 2}, rule), doubled = twice(whole);
+  const NodeId expected = t.put(link::kSequential, "twice", [&] { return t.b.binary(Fn::Add, whole, whole); });
+  t.output("linear", expected, {double_y, doubled});
+  CHECK(t.run().status == Status::Agrees);
+  t.output("not linear", expected, {double_x, doubled});
+  CHECK(shown(t.run()));
+}
+
+TEST_CASE("what is summed over in a kernel comes in parts, and calls of another form are open") {
+  const char* rule = "{}|factors: (t,g),(g)->(t); reduce g:add";
+  Pair2 t;
+  const NodeId x = t.input("x", DType::F32, {3, 8}), y = t.input("y", DType::F32, {8});
+  const auto call = [&](int side, NodeId p, NodeId q, int64_t rows, const char* attrs) {
+    return t.put(side, "kernel", [&] { return t.b.opaque("my.kernel", attrs, {p, q}, {{DType::F32, {rows}}})[0]; });
+  };
+  const NodeId whole = call(link::kSequential, x, y, 3, rule);
+  const auto part = [&](int64_t from, int64_t to) {
+    const NodeId p = t.put(0, "slice", [&] { return t.b.slice_dim(x, 1, from, to); });
+    return call(0, p, t.put(0, "slice", [&] { return t.b.slice_dim(y, 0, from, to); }), 3, rule);
+  };
+  const NodeId left = part(0, 3), sum = t.put(0, "sum", [&] { return t.b.binary(Fn::Add, left, part(3, 8)); });
+  t.output("summed", whole, {sum, sum});
+  CHECK(t.run().status == Status::Agrees);
+  t.output("half", whole, {left, left});
+  CHECK(shown(t.run()));
+  // Rows are not said to be cut: that a kernel of fewer rows is another one is no error of the program.
+  const NodeId first = call(0, t.put(0, "rows", [&] { return t.b.slice_dim(x, 0, 0, 2); }), y, 2, rule);
+  const NodeId rest = call(0, t.put(0, "rows", [&] { return t.b.slice_dim(x, 0, 2, 3); }), y, 1, rule);
+  const NodeId rows = t.put(0, "cat", [&] { return t.b.concat({first, rest}, 0); });
+  t.output("rows", whole, {rows, rows});
+  const OutputFinding open = t.run();
+  CHECK(open.status == Status::Undecided);
+  CHECK_FALSE(shown(open));
+}
+
 TEST_CASE("draws do not hide what does not depend on them") {
   Pair2 t;
   const NodeId x = t.input("x", DType::F32, {8});
