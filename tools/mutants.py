@@ -3,7 +3,7 @@
 """Runs `shardproof mutate` over many base programs and writes one table of all.
 
 Bases are folders with a case.json: given, or all that are found below given folders. Wrong programs (a truth.json or expected.json whose
-verdict is not PROVED) and variants (a name with __ or - in it) are left out unless --all. The exit code is 1 if any mutant that differs
+verdict is not PROVED), variants (a name with __ or - in it) and programs that are not proved are left out unless --all. The exit code is 1 if any mutant that differs
 was proved. What the command refuted on a witness that the evaluation did not meet is printed.
 """
 
@@ -106,12 +106,17 @@ def main() -> int:
             failed.append(f"{case.name}: {answer}")
             continue
         answers[str(case)] = answer
+        findings += [(case.name, f) for f in answer["findings"]]
+        if answer["base"] != "PROVED" and not options.all:
+            # What is the same as a program that is not proved is not proved either.
+            failed.append(f"{case.name}: is itself {answer['base']}, so not in the table")
+            total["wrong_proved"] = total.get("wrong_proved", 0) + answer.get("wrong_proved", 0)
+            continue
         counts = {f: answer.get(f, 0) for f in FIELDS}
         rows.append((case.name, counts))
         add(total, counts)
         for kind, count in answer["kinds"].items():
             add(kinds.setdefault(kind, {}), count)
-        findings += [(case.name, f) for f in answer["findings"]]
         print(f"{case.name}: {answer['n']} in {answer['seconds']:.1f} s, {counts}", file=sys.stderr)
     mutants = sum(total.get(f, 0) for f in ("different", "same", "undecided"))
     seconds = time.monotonic() - start
@@ -121,7 +126,7 @@ def main() -> int:
     for name, f in findings:
         print(f"{f['trouble']}: {name}, draw {f['draw']}, {f['kind']}\n  {f['edit']}\n  {f['detail']}")
     for line in failed:
-        print("not run:", line)
+        print("left out:", line)
     if options.markdown:
         options.markdown.write_text(summary + "\n" + by_kind + "\n" + table("base program", rows), encoding="utf-8")
     if options.json:
