@@ -98,7 +98,7 @@ Value with_edges(const Value& v, const Bounds& bounds, int mode, Random random) 
     } else if (mode == 1) {
       x = 0;
     } else if (mode >= 4) {
-      x = mode == 4 ? -std::fabs(b.m[k]) : 0;  // all negative, all zero: maxima, norms and counts at their edges
+      x = mode == 5 ? 0 : mode == 4 ? -std::fabs(b.m[k]) : std::fabs(b.m[k]);  // maxima, norms and counts at their edges
     } else if (mode == 2) {
       x = static_cast<double>(random.below(5) - 2);
     } else {
@@ -197,10 +197,14 @@ interp::Inputs make_inputs(const link::Problem& problem, const interp::InputMake
   interp::Inputs inputs =
       maker.make(own, blocks ? (dense ? interp::Detail::Coarse : interp::Detail::Fine) : interp::Detail::Dense, round % 3);
   const int mode = round % 7 == 5 ? 4 : round % 11 == 6 ? 5 : blocks && dense ? 0 : round % 4;
-  if (mode == 0) return inputs;
+  // Now and then each input is positive, negative or zero by itself: what is made of several is 0 or negative then, and others are not.
+  const bool apart = round % 7 == 3 || round % 7 == 1;
+  if (mode == 0 && !apart) return inputs;
   for (ir::NodeId id : problem.free_inputs) {
     auto found = inputs.find(id);
-    if (found != inputs.end()) found->second = with_edges(found->second, bounds_of(problem, id), mode, Random(own + id));
+    if (found == inputs.end()) continue;
+    const int how = apart ? 4 + static_cast<int>(Random(own + 31 * uint64_t{id}).below(4)) : mode;
+    if (how < 7) found->second = with_edges(found->second, bounds_of(problem, id), how, Random(own + id));
   }
   return inputs;
 }
