@@ -22,7 +22,7 @@ namespace shardproof::prove {
   X(44, false) X(45, false) X(46, true) X(47, false) X(48, true) X(49, false) X(50, true) X(51, true) \
   X(52, true) X(53, true) X(54, true) X(55, false) X(56, true) X(57, true) X(65, true) X(66, true) \
   X(67, true) X(68, true) X(69, true) X(70, true) X(71, true) X(72, true) X(73, true) X(74, true) X(75, true) X(76, true) X(77, true) X(78, true) X(79, true) X(80, true) \
-  X(81, true) X(82, true) X(83, true) X(84, true) X(85, true) X(86, false) X(87, true) X(93, true) X(94, true) X(95, true) X(96, true) X(97, true) X(103, true) X(104, true) X(105, false)
+  X(81, true) X(82, true) X(83, true) X(84, true) X(85, true) X(86, false) X(87, true) X(93, true) X(94, true) X(95, true) X(96, true) X(97, true) X(103, true) X(104, true) X(105, false) X(106, true)
 // clang-format on
 
 enum class Rule : uint8_t {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -99,6 +100,7 @@ class Evaluator {
   };
   Value whole(const std::string& name, ir::DType dtype, const std::vector<WholeArg>& args, const std::vector<int64_t>& parallel,
               const std::vector<int>& result, const ir::Shape& shape);
+  Factor kernel_piece(const Node& operands, Factor f, const Ext& ctx);
   Cell whole_cell(Node spec, const Ext& ctx, int parallel, const std::vector<int>& result, const ir::Shape& shape);
   Value assemble(const ir::Shape& shape, std::vector<Cell> parts);  // sums overlapping parts; what no part covers is 0
   Value assemble_rows(const ir::Shape& shape, size_t d, const Cell& irregular, const std::vector<std::vector<Cell>>& groups);
@@ -113,6 +115,13 @@ class Evaluator {
   std::map<std::pair<int, ir::NodeId>, ir::NodeId> matched_;              // (rank, sequential draw) -> the draw that took it
   std::set<ir::NodeId> drawing_;  // draws under way: one that acts on what is made with it has no counterpart
   bool draws_known_ = false;
+  struct Kernel {  // of the sequential program
+    Node operands;
+    Factor read;
+    Ext ctx;
+  };
+  std::vector<Kernel> kernels_;
+  std::optional<int> kernel_side_;  // while a kernel is evaluated: whose it is
   struct MetIndex {
     Poly poly;
     Ext ext;

@@ -30,6 +30,70 @@ std::vector<size_t> digits_of(const Ext& ext, const std::vector<int64_t>& pos, s
   return vars;
 }
 
+// Rows of `place` that are still empty, read off fx = fy at that place: y's variables as affine forms of x's. Rows of fy's map with one
+// unknown variable are solved first; where several stay, they are digits of one index.
+void solve_rows(const Factor& fy, size_t yw, const Factor& fx, size_t xw, std::vector<Row>& place) {
+  for (const bool digits : {false, true}) {
+    for (bool again = true; again;) {
+      again = false;
+      for (size_t r = 0; r < fy.map.size() / yw; ++r) {
+        const int64_t* row = &fy.map[r * yw];
+        Row rest(fx.map.begin() + static_cast<std::ptrdiff_t>(r * xw), fx.map.begin() + static_cast<std::ptrdiff_t>((r + 1) * xw));
+        rest.back() -= row[yw - 1];
+        std::vector<size_t> open;
+        for (size_t v = 0; v + 1 < yw; ++v) {
+          if (row[v] == 0) continue;
+          if (place[v].empty()) open.push_back(v);
+          for (size_t k = 0; k < place[v].size(); ++k) rest[k] -= row[v] * place[v][k];
+        }
+        if (open.empty() || (open.size() > 1 && !digits)) continue;
+        std::sort(open.begin(), open.end(), [&](size_t a, size_t b) { return row[a] > row[b]; });
+        std::vector<Row> found;
+        for (const size_t v : open) {
+          const int64_t c = row[v];
+          if (c == 0 || (c < 0 && open.size() > 1)) break;
+          Row q(xw, 0);
+          for (size_t k = 0; k + 1 < xw; ++k) q[k] = rest[k] % c == 0 ? rest[k] / c : 0;
+          q.back() = rest.back() / c - (rest.back() % c != 0 && (rest.back() < 0) != (c < 0) ? 1 : 0);
+          for (size_t k = 0; k < xw; ++k) rest[k] -= c * q[k];
+          found.push_back(std::move(q));
+        }
+        if (found.size() != open.size() || std::any_of(rest.begin(), rest.end(), [](int64_t k) { return k != 0; })) continue;
+        for (size_t k = 0; k < open.size(); ++k) place[open[k]] = found[k];
+        again = true;
+      }
+    }
+  }
+}
+
+// Do all rows stay in the ranges of y's variables?
+bool in_ranges(const std::vector<Row>& place, const Ext& to, const Ext& from) {
+  for (size_t v = 0; v < place.size(); ++v) {
+    if (place[v].empty()) return false;
+    int64_t lo = place[v].back(), hi = lo;
+    for (size_t k = 0; k + 1 < place[v].size(); ++k) {
+      const int64_t d = place[v][k] * (from[k] - 1);
+      (d < 0 ? lo : hi) += d;
+    }
+    if (lo < 0 || hi >= to[v]) return false;
+  }
+  return true;
+}
+
+// Rows of a map over y's variables, read at that place.
+std::vector<int64_t> at_place(const std::vector<int64_t>& map, size_t yw, const std::vector<Row>& place, size_t xw) {
+  std::vector<int64_t> out;
+  for (size_t r = 0; r < map.size() / yw; ++r) {
+    Row row(xw, 0);
+    row.back() = map[r * yw + yw - 1];
+    for (size_t v = 0; v + 1 < yw; ++v) {
+      for (size_t k = 0; k < xw; ++k) row[k] += map[r * yw + v] * place[v][k];
+    }
+    out.insert(out.end(), row.begin(), row.end());
+  }
+  return out;
+}
+
 }  // namespace
 
 // The operator's node, read at the parallel variables (ctx) and the result's own; positions along parallel dimensions are left to the
@@ -76,7 +140,9 @@ Cell Evaluator::whole_cell(Node spec, const Ext& ctx, int P, const std::vector<i
     }
   }
   const size_t results = spec.result.size();
+  const std::optional<Node> operands = kernel_side_ ? std::optional(spec) : std::nullopt;
   Factor f = algebra.intern(std::move(spec), ctx);
+  if (operands) f = kernel_piece(*operands, std::move(f), ctx);
   // Read at the parallel variables and the result's own.
   Cell c;
   c.ext = ctx;
@@ -101,6 +167,139 @@ Cell Evaluator::whole_cell(Node spec, const Ext& ctx, int P, const std::vector<i
   }
   c.poly = algebra.access(f.node, std::move(map), c.ext);
   return c;
+}
+
+// Where a bracket over one variable alone, behind the first n, begins and ends.
+static void bracket_cuts(const Algebra& algebra, const Poly& p, size_t n, std::vector<std::vector<int64_t>>& cuts) {
+  const size_t w = n + cuts.size() + 1;
+  for (const Term& t : p) {
+    for (const Factor& f : t.f) {
+      const Node& b = algebra.node(f.node);
+      if (b.kind != Kind::Bracket || f.map.size() != w) continue;
+      const auto last = f.map.end() - 1;
+      const auto v = std::find_if(f.map.begin(), last, [](int64_t k) { return k != 0; });
+      const size_t at = static_cast<size_t>(v - f.map.begin());
+      if (v == last || at < n || (*v != 1 && *v != -1) || std::any_of(v + 1, last, [](int64_t k) { return k != 0; })) continue;
+      const int64_t extent = cuts[at - n].back();
+      for (const int64_t bound : {b.lo, b.hi}) {
+        if (bound < -extent - std::abs(*last) || bound > extent + std::abs(*last)) continue;
+        const int64_t cut = *v == 1 ? bound - *last : *last - bound + 1;
+        if (cut > 0 && cut < extent) cuts[at - n].insert(cuts[at - n].begin() + 1, cut);
+      }
+    }
+  }
+}
+
+// Without guards (terms 0 x, which say where x is finite) under a bracket that holds nowhere: it hides x.
+static Poly without_idle_guards(const Algebra& algebra, Poly p, const Ext& ctx) {
+  const size_t w = ctx.size() + 1;
+  const auto idle = [&](const Term& t) {
+    return t.coef.is_zero() && std::any_of(t.f.begin(), t.f.end(), [&](const Factor& f) {
+             const Node& b = algebra.node(f.node);
+             if (b.kind != Kind::Bracket || f.map.size() != w || b.args[0].size() != 1) return false;
+             const Term& e = b.args[0][0];
+             if (!e.coef.is_one() || e.f.size() != 1 || e.f[0].node != algebra.iota() || e.f[0].map != std::vector<int64_t>{1, 0})
+               return false;
+             int64_t lo = f.map.back(), hi = lo;
+             for (size_t k = 0; k + 1 < w; ++k) (f.map[k] < 0 ? lo : hi) += f.map[k] * (ctx[k] - 1);
+             return hi < b.lo || lo >= b.hi;
+           });
+  };
+  p.erase(std::remove_if(p.begin(), p.end(), idle), p.end());
+  return p;
+}
+
+// A rank's kernel is a piece of the sequential program's where its operands are, at one place along the parallel dimensions (L-106). The
+// names of the operands need not show that: a padded reading (L-40) of a whole tensor is a plain one of most of its pieces.
+Factor Evaluator::kernel_piece(const Node& operands, Factor f, const Ext& ctx) {
+  if (*kernel_side_ < 0) {
+    const bool known = std::any_of(kernels_.begin(), kernels_.end(), [&](const Kernel& k) { return k.read.node == f.node; });
+    if (!known) kernels_.push_back({operands, f, ctx});
+    return f;
+  }
+  if (std::any_of(kernels_.begin(), kernels_.end(), [&](const Kernel& k) { return k.read.node == f.node; })) return f;
+  constexpr int kTries = 64;
+  constexpr size_t kBoxes = 16;
+  int tries = 0;
+  const size_t n = ctx.size();
+  bool alike = false;
+  for (auto k = kernels_.rbegin(); k != kernels_.rend(); ++k) {  // those of the last evaluation first
+    const Node& other = k->operands;
+    if (other.name != operands.name || other.dtype != operands.dtype || other.inner != operands.inner || other.result != operands.result)
+      continue;
+    alike = true;
+    const size_t m = k->ctx.size();
+    const auto equal_at = [&](const std::vector<Row>& place, bool opening) {
+      for (size_t a = 0; a < operands.args.size(); ++a) {
+        // Where brackets cut a dimension of the kernel's own, piece by piece: inside of one they are decided.
+        Ext wide = ctx;
+        wide.insert(wide.end(), operands.inner[a].begin(), operands.inner[a].end());
+        std::vector<std::vector<int64_t>> cuts;
+        for (const int64_t e : operands.inner[a]) cuts.push_back({0, e});
+        bracket_cuts(algebra, other.args[a], m, cuts);
+        bracket_cuts(algebra, operands.args[a], n, cuts);
+        size_t boxes = 1;
+        for (auto& c : cuts) {
+          std::sort(c.begin(), c.end());
+          c.erase(std::unique(c.begin(), c.end()), c.end());
+          boxes *= c.size() > 1 ? c.size() - 1 : 1;
+        }
+        if (boxes > kBoxes) return false;
+        for (size_t box = 0; box < boxes; ++box) {
+          Sub mine = Sub::identity(static_cast<int>(wide.size())), theirs = mine;
+          theirs.rows.clear();
+          for (const Row& row : place) {
+            Row wider(row.begin(), row.end() - 1);
+            wider.resize(wide.size(), 0);
+            wider.push_back(row.back());
+            theirs.rows.push_back(std::move(wider));
+          }
+          size_t rest = box;
+          for (size_t v = 0; v < cuts.size(); ++v) {
+            const size_t pieces = std::max<size_t>(cuts[v].size() - 1, 1), at = rest % pieces;
+            rest /= pieces;
+            if (cuts[v].size() > 1) wide[n + v] = cuts[v][at + 1] - cuts[v][at];
+            mine.rows[n + v].back() = cuts[v][at];
+            theirs.rows.push_back(mine.rows[n + v]);
+          }
+          const Poly there = without_idle_guards(algebra, algebra.subst(other.args[a], theirs, wide), wide);
+          const Poly here = without_idle_guards(algebra, algebra.subst(operands.args[a], mine, wide), wide);
+          if (!algebra.equal(there, here, wide) && !(opening && algebra.equal_flat(there, here, wide))) return false;
+        }
+      }
+      return true;
+    };
+    for (size_t a = 0; a < operands.args.size(); ++a) {
+      const size_t inner = operands.inner[a].size(), yw = m + inner + 1, xw = n + inner + 1;
+      for (const Term& ty : other.args[a]) {
+        for (const Factor& fy : ty.f) {
+          for (const Term& tx : operands.args[a]) {
+            for (const Factor& fx : tx.f) {
+              if (fx.node != fy.node || !(fx.exp == fy.exp) || tries >= kTries) continue;
+              std::vector<Row> place(m + inner);
+              for (size_t v = 0; v < m; ++v) {
+                if (k->ctx[v] == 1) place[v] = Row(xw, 0);
+              }
+              for (size_t v = 0; v < inner; ++v) place[m + v] = unit(xw, n + v);
+              solve_rows(fy, yw, fx, xw, place);
+              place.resize(m);
+              bool free = true;  // of the kernel's own dimensions
+              for (Row& row : place) {
+                if (row.empty()) continue;
+                for (size_t v = 0; v < inner; ++v) free &= row[n + v] == 0;
+                row.erase(row.begin() + static_cast<std::ptrdiff_t>(n), row.end() - 1);
+              }
+              if (!free || !in_ranges(place, k->ctx, ctx) || (++tries, !equal_at(place, false))) continue;
+              fired(Rule::L106);
+              return Factor{k->read.node, k->read.exp, at_place(k->read.map, m + 1, place, n + 1)};
+            }
+          }
+        }
+      }
+    }
+  }
+  if (alike) refused(Rule::L106);
+  return f;
 }
 
 Value Evaluator::whole(const std::string& name, DType dtype, const std::vector<WholeArg>& args, const std::vector<int64_t>& parallel,
@@ -324,6 +523,11 @@ Value Evaluator::compute_result(ir::NodeId id, const ir::Node& n) {
     }
   }
   // A kernel: by its factor rule, else a function of its whole operands.
+  struct Side {
+    std::optional<int>& side;
+    ~Side() { side.reset(); }
+  } kernel_of{kernel_side_};
+  kernel_side_ = problem_.side[id];
   std::vector<ir::Shape> operands, results;
   for (ir::NodeId in : t.in) operands.push_back(problem_.graph[in].shape);
   for (const auto& [type, shape] : t.tuple) results.push_back(shape);
@@ -502,41 +706,11 @@ Value Evaluator::compute_random(ir::NodeId id, const ir::Node& n) {
                 Sub s2;
                 s2.width = static_cast<int>(xw);
                 s2.rows.assign(yw - 1, Row());
-                for (size_t r = 0; r < fy.map.size() / yw; ++r) {
-                  int only = -1, count = 0;
-                  for (size_t v = 0; v + 1 < yw; ++v) {
-                    if (fy.map[r * yw + v] != 0) ++count, only = static_cast<int>(v);
-                  }
-                  if (count != 1 || !s2.rows[only].empty() || fy.map[r * yw + only] != 1) continue;
-                  Row row(fx.map.begin() + static_cast<std::ptrdiff_t>(r * xw), fx.map.begin() + static_cast<std::ptrdiff_t>((r + 1) * xw));
-                  row.back() -= fy.map[r * yw + yw - 1];
-                  s2.rows[only] = std::move(row);
-                }
-                bool all = true;
-                for (size_t v = 0; v + 1 < yw; ++v) {
-                  if (s2.rows[v].empty()) {
-                    all = false;
-                    continue;
-                  }
-                  int64_t lo = s2.rows[v].back(), hi = lo;
-                  for (size_t k = 0; k + 1 < xw; ++k) {
-                    const int64_t d = s2.rows[v][k] * (c.ext[k] - 1);
-                    (d < 0 ? lo : hi) += d;
-                  }
-                  all &= lo >= 0 && hi < whole_cell.ext[v];
-                }
-                if (!all) continue;
+                solve_rows(fy, yw, fx, xw, s2.rows);
+                if (!in_ranges(s2.rows, whole_cell.ext, c.ext)) continue;
                 if (!algebra.equal(algebra.subst(whole_cell.poly, s2, c.ext), c.poly, c.ext)) continue;
                 // The draw at y's position.
-                std::vector<int64_t> map;
-                for (size_t d = 0; d < g[s].shape.size(); ++d) {
-                  Row row(xw, 0);
-                  row.back() = whole_cell.pos[d * yw + yw - 1];
-                  for (size_t v = 0; v + 1 < yw; ++v) {
-                    for (size_t k = 0; k < xw; ++k) row[k] += whole_cell.pos[d * yw + v] * s2.rows[v][k];
-                  }
-                  map.insert(map.end(), row.begin(), row.end());
-                }
+                std::vector<int64_t> map = at_place(whole_cell.pos, yw, s2.rows, xw);
                 out.cells.push_back(Cell{c.ext, c.pos, algebra.access(draw(s), std::move(map), c.ext)});
                 found = true;
               }
