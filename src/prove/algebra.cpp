@@ -268,7 +268,7 @@ Poly Algebra::make_term(Term t, const Ext& ctx) {
     if (nodes_[f.node].kind == Kind::Inf) f.exp = 1;
     ++i;
   }
-  if (!combine_factors(t, ctx)) t.coef = 0;
+  if (!combine_factors(t, ctx)) return {};  // a bracket that never holds hides what is undefined, too: nothing is left of it
   // |x|^2 = x^2: the norm of what has one element, squared (L-66).
   for (size_t i = 0; i < t.f.size() && !t.coef.is_zero(); ++i) {
     const Factor f = t.f[i];

@@ -360,6 +360,7 @@ Poly Algebra::product_of(Poly rest, const std::vector<Factor>& from, const std::
   std::vector<const Poly*> values, choices;
   for (size_t i = 0; i < from.size(); ++i) {
     const bool bracket = nodes_[from[i].node].kind == Kind::Bracket;
+    if (bracket && from[i].exp.positive() && to[i].empty()) return {};  // it never holds, and hides whatever the others are
     if (bracket && !std::all_of(to[i].begin(), to[i].end(), [&](const Term& t) { return selects(t); })) {
       choices.push_back(&to[i]);  // a truth value that hides nothing by itself
     } else if (!bracket && masked(to[i])) {

@@ -60,7 +60,7 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators, bo
       }
       Term t = as_term(q, ctx, clear_denominators, kept);
       t.f.insert(t.f.end(), divisors.begin(), divisors.end());
-      if (!combine_factors(t, ctx)) t.coef = 0;
+      if (!combine_factors(t, ctx)) return Term{0, {}};
       return t;
     }
   }
@@ -103,7 +103,7 @@ Term Algebra::as_term(const Poly& p, const Ext& ctx, bool clear_denominators, bo
     if (const auto grouped = group_names(q, ctx)) {
       Term g = as_term(*grouped, ctx, clear_denominators);
       g.f.insert(g.f.end(), content.begin(), content.end());
-      if (!combine_factors(g, ctx)) g.coef = 0;
+      if (!combine_factors(g, ctx)) return Term{0, {}};
       return g;
     }
   }

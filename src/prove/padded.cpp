@@ -72,7 +72,7 @@ std::optional<Poly> Algebra::padded(const Poly& p, const Ext& ctx, size_t v, int
       placed.exp = f.exp;
       u.f.push_back(std::move(placed));
     }
-    out = add(std::move(out), mul(inside, make_term(std::move(u), ctx), ctx), ctx);
+    out = add(std::move(out), where(inside, make_term(std::move(u), ctx), ctx), ctx);
   }
   ++applications;
   fired(Rule::L40);
