@@ -77,7 +77,7 @@ TEST_CASE("an opaque kernel carries its factor rule where the prover finds it") 
   REQUIRE(sized.ok());
   for (const auto& f : sized->factors) {
     CHECK(f.extent == (f.name == "t" ? 5 : f.name == "d" ? 8 : 2));
-    CHECK((f.kind == lower::KernelContract::Factor::Kind::Parallel) == (f.name == "h"));
+    CHECK((f.kind == lower::KernelContract::Factor::Kind::Parallel) == (f.name == "h" || f.name == "g"));
   }
   CHECK(std::any_of(p.notes.begin(), p.notes.end(), [](const std::string& s) { return s.find("unified_attention") != std::string::npos; }));
 }
