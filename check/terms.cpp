@@ -511,7 +511,9 @@ Number Terms::placed(uint32_t id, const int64_t* index) {
     }
     orders_.emplace(h, std::move(order));
   }
-  return at(moved_by(n), orders_.at(h)[static_cast<size_t>(index[own])]);
+  const Index& places = orders_.at(h);
+  if (index[own] < 0 || index[own] >= static_cast<int64_t>(places.size())) return undefined();  // a bracket hides it, or it is no claim
+  return at(moved_by(n), places[static_cast<size_t>(index[own])]);
 }
 
 bool Terms::guarded(uint32_t id, const int64_t* index) {

@@ -405,8 +405,9 @@ bool Algebra::ties_masks(const Node& n) const {
   if (n.fn == ir::Fn::Add ? !n.known.nonneg || n.known.never_zero() : !n.known.no_pos_inf || n.known.finite) return false;
   const auto is_mask = [&](const Factor& f) { return nodes_[f.node].kind == Kind::Bracket; };
   const auto of_positions = [&](const Factor& f) {
+    if (!is_mask(f)) return false;  // what is read need not have arguments
     const Poly& e = nodes_[f.node].args[0];
-    return is_mask(f) && e.size() == 1 && e[0].f.size() == 1 && e[0].f[0].node == iota() && e[0].f[0].exp.is_one();
+    return e.size() == 1 && e[0].f.size() == 1 && e[0].f[0].node == iota() && e[0].f[0].exp.is_one();
   };
   return std::count_if(masks->f.begin(), masks->f.end(), is_mask) > 1 && std::any_of(masks->f.begin(), masks->f.end(), of_positions);
 }

@@ -51,7 +51,9 @@ struct Order {
     c.terms[0].kind = TermKind::Iota, c.terms[0].dims = {kUnbounded};
     TermNode& t = c.terms[1];
     t.kind = TermKind::Whole, t.name = name, t.dims = {2, extent}, t.results = 1;
-    for (Factor& f : keys.empty() ? std::vector<Factor>{} : keys[0].f) f.map.resize(digits.size() + 2, 0);
+    if (!keys.empty()) {
+      for (Factor& f : keys[0].f) f.map.resize(digits.size() + 2, 0);
+    }
     t.args = {keys, carried}, t.inner = {digits, digits};
   }
   std::vector<long double> row(int64_t r, uint64_t seed, Draw draw = Draw::Generic) {
