@@ -30,8 +30,10 @@ ir::GroupRef Lowering::group(const Value& v) {
 void Lowering::note_unwaited(const fx::Graph& graph) {
   std::unordered_set<std::string_view> pending;
   std::vector<std::string> read;
+  std::vector<const fx::Arg*> stack;
   const auto look = [&](const fx::Arg& whole) {
-    std::vector<const fx::Arg*> stack{&whole};
+    if (pending.empty()) return;
+    stack.push_back(&whole);
     while (!stack.empty()) {
       const fx::Arg& a = *stack.back();
       stack.pop_back();

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "frontend/fx/symbols.h"
 #include "lower/aten.h"
 #include "lower/kernels.h"
 
@@ -207,7 +208,6 @@ Value Lowering::builtin(Scope& scope, const fx::Value& v) {
   if (!ints || flat.empty()) return Value::named(Value::Kind::Symbol, v.name);  // unsupported where it is used
   const int64_t x = flat[0].i, y = flat.size() > 1 ? flat[1].i : 0;
   int64_t r = 0;
-  const auto floor_div = [](int64_t p, int64_t q) { return p / q - ((p % q != 0 && (p < 0) != (q < 0)) ? 1 : 0); };
   const bool by_zero = y == 0 || (y == -1 && x == INT64_MIN);
   if (op == "sym_sum") {
     for (const Value& t : flat)
@@ -215,19 +215,20 @@ Value Lowering::builtin(Scope& scope, const fx::Value& v) {
     return Value::integer(r);
   }
   if (flat.size() == 2) {
-    if (op == "add") return __builtin_add_overflow(x, y, &r) ? (malformed("integer overflow"), Value{}) : Value::integer(r);
-    if (op == "sub") return __builtin_sub_overflow(x, y, &r) ? (malformed("integer overflow"), Value{}) : Value::integer(r);
-    if (op == "mul") return __builtin_mul_overflow(x, y, &r) ? (malformed("integer overflow"), Value{}) : Value::integer(r);
-    if (op == "floordiv" && !by_zero) return Value::integer(floor_div(x, y));
-    if (op == "mod" && !by_zero) return Value::integer(x - y * floor_div(x, y));
+    constexpr std::pair<std::string_view, std::string_view> kOperators[] = {{"add", "+"},       {"sub", "-"},   {"mul", "*"},
+                                                                            {"floordiv", "//"}, {"mod", "%"},   {"max", "Max"},
+                                                                            {"sym_max", "Max"}, {"min", "Min"}, {"sym_min", "Min"}};
+    for (const auto& [name, sign] : kOperators) {
+      if (op != name) continue;
+      if (const auto n = fx::integer_operator(sign, x, y)) return Value::integer(*n);
+      if (sign == "+" || sign == "-" || sign == "*") malformed("integer overflow");
+    }
     if (op == "lt") return Value::boolean(x < y);
     if (op == "le") return Value::boolean(x <= y);
     if (op == "gt") return Value::boolean(x > y);
     if (op == "ge") return Value::boolean(x >= y);
     if (op == "eq") return Value::boolean(x == y);
     if (op == "ne") return Value::boolean(x != y);
-    if (op == "max" || op == "sym_max") return Value::integer(std::max(x, y));
-    if (op == "min" || op == "sym_min") return Value::integer(std::min(x, y));
     if (op == "truediv" && !by_zero && x % y == 0 && std::abs(x / y) < (int64_t{1} << 53)) return Value::real(static_cast<double>(x / y));
   }
   if (flat.size() == 1) {

@@ -18,33 +18,6 @@ constexpr int kMaxDepth = 64;
 
 using Number = std::optional<int64_t>;
 
-Number floor_divided(int64_t x, int64_t y) {
-  if (y == 0 || (y == -1 && x == INT64_MIN)) return std::nullopt;
-  return x / y - (x % y != 0 && (x < 0) != (y < 0) ? 1 : 0);
-}
-
-Number applied(std::string_view op, int64_t x, int64_t y) {
-  int64_t r = 0;
-  if (op == "+") return __builtin_add_overflow(x, y, &r) ? Number() : r;
-  if (op == "-") return __builtin_sub_overflow(x, y, &r) ? Number() : r;
-  if (op == "*") return __builtin_mul_overflow(x, y, &r) ? Number() : r;
-  if (op == "//" || op == "FloorDiv") return floor_divided(x, y);
-  if (op == "/" || op == "CleanDiv") return y != 0 && x % y == 0 ? floor_divided(x, y) : Number();
-  if (op == "%" || op == "Mod" || op == "PythonMod") {
-    const Number q = floor_divided(x, y);
-    return q ? Number(x - *q * y) : Number();
-  }
-  if (op == "**") {
-    if (y < 0 || y > 62) return std::nullopt;
-    for (r = 1; y > 0; --y)
-      if (__builtin_mul_overflow(r, x, &r)) return std::nullopt;
-    return r;
-  }
-  if (op == "Max") return std::max(x, y);
-  if (op == "Min") return std::min(x, y);
-  return std::nullopt;
-}
-
 class Evaluation {
  public:
   Evaluation(std::string_view text, const SymbolValue& value) : text_(text), value_(value) {}
@@ -78,7 +51,7 @@ class Evaluation {
       }
       if (op.empty()) break;
       const Number right = binary(strength + 1, depth);
-      left = right ? applied(op, *left, *right) : Number();
+      left = right ? integer_operator(op, *left, *right) : Number();
     }
     return left;
   }
@@ -87,12 +60,12 @@ class Evaluation {
     if (depth > kMaxDepth) return std::nullopt;
     if (take("-")) {
       const Number n = power(depth + 1);
-      return n ? applied("-", 0, *n) : Number();
+      return n ? integer_operator("-", 0, *n) : Number();
     }
     const Number base = operand(depth);
     if (!base || !take("**")) return base;
     const Number exponent = power(depth + 1);
-    return exponent ? applied("**", *base, *exponent) : Number();
+    return exponent ? integer_operator("**", *base, *exponent) : Number();
   }
 
   Number operand(int depth) {
@@ -120,11 +93,12 @@ class Evaluation {
     } while (take(","));
     if (!take(")")) return std::nullopt;
     if (word == "Abs")
-      return arguments.size() == 1 ? applied("Max", arguments[0], applied("-", 0, arguments[0]).value_or(arguments[0])) : Number();
+      return arguments.size() == 1 ? integer_operator("Max", arguments[0], integer_operator("-", 0, arguments[0]).value_or(arguments[0]))
+                                   : Number();
     const bool many = word == "Max" || word == "Min";
     if (arguments.size() < 2 || (arguments.size() > 2 && !many)) return std::nullopt;
     Number n = arguments[0];
-    for (size_t k = 1; k < arguments.size() && n; ++k) n = applied(word, *n, arguments[k]);
+    for (size_t k = 1; k < arguments.size() && n; ++k) n = integer_operator(word, *n, arguments[k]);
     return n;
   }
 
@@ -217,6 +191,28 @@ class Binder {
 };
 
 }  // namespace
+
+std::optional<int64_t> integer_operator(std::string_view op, int64_t x, int64_t y) {
+  int64_t r = 0;
+  if (op == "+") return __builtin_add_overflow(x, y, &r) ? Number() : r;
+  if (op == "-") return __builtin_sub_overflow(x, y, &r) ? Number() : r;
+  if (op == "*") return __builtin_mul_overflow(x, y, &r) ? Number() : r;
+  if (op == "Max") return std::max(x, y);
+  if (op == "Min") return std::min(x, y);
+  if (op == "**") {
+    if (y < 0 || y > 62) return std::nullopt;
+    for (r = 1; y > 0; --y)
+      if (__builtin_mul_overflow(r, x, &r)) return std::nullopt;
+    return r;
+  }
+  if (y == 0 || (y == -1 && x == INT64_MIN)) return std::nullopt;
+  const int64_t q = x / y, rest = x % y;
+  const bool below = rest != 0 && (rest < 0) != (y < 0);  // Python rounds down
+  if (op == "//" || op == "FloorDiv") return below ? q - 1 : q;
+  if (op == "%" || op == "Mod" || op == "PythonMod") return below ? rest + y : rest;
+  if (op == "/" || op == "CleanDiv") return rest == 0 ? Number(q) : Number();
+  return std::nullopt;
+}
 
 std::optional<int64_t> size_value(std::string_view expression, const SymbolValue& value) { return Evaluation(expression, value).whole(); }
 

@@ -13,6 +13,10 @@ namespace shardproof::fx {
 
 using SymbolValue = std::function<std::optional<int64_t>(const std::string& symbol)>;
 
+// +, -, *, /, //, %, **, Max, Min and SymPy's names for them, as Python does them on integers; nullopt beyond 64 bits, for a division by 0
+// or one that leaves a rest where there must be none.
+std::optional<int64_t> integer_operator(std::string_view op, int64_t x, int64_t y);
+
 // The value of a size such as "2*s0 + 1", "(s0 + 1)//2", "Max(1, s0)", "Mod(s0, 8)"; nullopt if a symbol has none, or where something else
 // than +, -, *, //, %, **, Max, Min, Mod, FloorDiv, CleanDiv, Abs occurs, or a number leaves 64 bits.
 std::optional<int64_t> size_value(std::string_view expression, const SymbolValue& value);

@@ -45,6 +45,16 @@ TEST_CASE("expressions are evaluated as Python does") {
   CHECK(value(" 12 ") == 12);
 }
 
+TEST_CASE("operators stay within 64 bits") {
+  constexpr int64_t kLeast = INT64_MIN;
+  CHECK(integer_operator("%", kLeast, 3) == 1);  // the quotient times 3 would leave them
+  CHECK(integer_operator("//", kLeast, 3) == -3074457345618258603);
+  CHECK(!integer_operator("//", kLeast, -1));
+  CHECK(!integer_operator("%", kLeast, -1));
+  CHECK(!integer_operator("-", kLeast, 1));
+  CHECK(integer_operator("Min", kLeast, 1) == kLeast);
+}
+
 TEST_CASE("what has no value is not guessed") {
   for (const char* text : {"", "s9", "s0 +", "s0 s0", "(s0", "s0)", "s0/2", "s0//0", "s0 % 0", "s0**u1", "s0**99", "4*big", "big + big",
                            "Where(s0, 1, 2)", "Max(s0)", "Mod(s0, 2, 3)", "s0 >= 2", "2.5", "1e3"}) {
